@@ -1,0 +1,45 @@
+# pagoda_module(NAME [DEPS module...] [LIBS library...] [EXCLUDE regex]):
+# a static library pagoda_NAME of the .cpp files below the current folder, and, with PAGODA_TESTS, one
+# executable NAME_test of its *_test.cpp files. The folder is the list of sources.
+#
+# Every target of ours gets the project's warnings, as errors, and the sanitizers that were chosen.
+
+add_library(pagoda_flags INTERFACE)
+target_include_directories(pagoda_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_compile_options(pagoda_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
+  -Woverloaded-virtual -Wold-style-cast -Werror -ffp-contract=off)
+target_compile_definitions(pagoda_flags INTERFACE FMT_HEADER_ONLY=0)
+if(PAGODA_SANITIZE)
+  target_compile_options(pagoda_flags INTERFACE -fsanitize=${PAGODA_SANITIZE} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
+  target_link_options(pagoda_flags INTERFACE -fsanitize=${PAGODA_SANITIZE})
+endif()
+
+function(pagoda_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXCLUDE" "DEPS;LIBS")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  if(arg_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${arg_EXCLUDE}")
+    list(FILTER tests EXCLUDE REGEX "${arg_EXCLUDE}")
+  endif()
+  list(TRANSFORM arg_DEPS PREPEND pagoda_ OUTPUT_VARIABLE deps)
+  if(sources)
+    add_library(pagoda_${name} STATIC ${sources})
+    target_link_libraries(pagoda_${name} PUBLIC pagoda_flags ${deps} PRIVATE ${arg_LIBS})
+  else()
+    add_library(pagoda_${name} INTERFACE)
+    target_link_libraries(pagoda_${name} INTERFACE pagoda_flags ${deps})
+  endif()
+  if(PAGODA_TESTS AND tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE pagoda_${name} ${arg_LIBS} GTest::gtest_main)
+    add_test(NAME ${name} COMMAND ${name}_test)
+    set_tests_properties(${name} PROPERTIES LABELS unit)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT
+      "PAGODA_GOLDEN=${CMAKE_SOURCE_DIR}/tests/golden")
+  endif()
+endfunction()

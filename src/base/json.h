@@ -1,0 +1,105 @@
+#pragma once
+// Json: a small value type for documents that come from and go to the outside. Objects keep the
+// order of their keys. Parsing (RFC 8259) is strict, iterative and limited; nlohmann-json stays
+// inside json.cpp, so that this header costs nothing. A value type; not thread-safe.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+
+namespace pagoda::base {
+
+class Json {
+  public:
+    using Array = std::vector<Json>;
+    using Member = std::pair<std::string, Json>;
+    using Object = std::vector<Member>;
+    enum class Type { kNull, kBool, kInt, kDouble, kString, kArray, kObject };
+
+    struct ParseLimits {
+        int max_depth = 128;
+        std::size_t max_values = 10'000'000;
+    };
+    struct DumpOptions {
+        int indent = -1;                        // -1: one line
+        std::string_view item_separator = ",";  // between items
+        std::string_view key_separator = ":";   // between key and value
+        bool ensure_ascii = false;              // escape everything above 0x7f
+        bool sort_keys = false;
+    };
+
+    Json() = default;
+    Json(std::nullptr_t) {}                                   // NOLINT: implicit
+    Json(bool value) : value_(value) {}                       // NOLINT: implicit
+    Json(int value) : value_(std::int64_t{value}) {}          // NOLINT: implicit
+    Json(std::int64_t value) : value_(value) {}               // NOLINT: implicit
+    Json(double value) : value_(value) {}                     // NOLINT: implicit
+    Json(std::string value) : value_(std::move(value)) {}     // NOLINT: implicit
+    Json(std::string_view value) : value_(std::string(value)) {}  // NOLINT: implicit
+    Json(const char* value) : value_(std::string(value)) {}   // NOLINT: implicit
+    Json(Array value);                                        // NOLINT: implicit
+    Json(Object value);                                       // NOLINT: implicit
+
+    static Json array() { return Json(Array{}); }
+    static Json object() { return Json(Object{}); }
+
+    // Errors name line and column, the depth or the duplicate key. Invalid UTF-8, duplicate keys,
+    // a byte-order mark and trailing text are refused. Integers outside int64 become kDouble.
+    [[nodiscard]] static Result<Json> parse(std::string_view text, const ParseLimits& limits);
+    [[nodiscard]] static Result<Json> parse(std::string_view text) { return parse(text, ParseLimits{}); }
+
+    // Always valid JSON: invalid UTF-8 is written as U+FFFD, NaN and infinities as null. Doubles
+    // are the shortest text that reads back equal.
+    [[nodiscard]] std::string dump(const DumpOptions& options) const;
+    [[nodiscard]] std::string dump() const { return dump(DumpOptions{}); }
+
+    [[nodiscard]] Type type() const { return static_cast<Type>(value_.index()); }
+    [[nodiscard]] bool is_null() const { return type() == Type::kNull; }
+    [[nodiscard]] bool is_bool() const { return type() == Type::kBool; }
+    [[nodiscard]] bool is_int() const { return type() == Type::kInt; }
+    [[nodiscard]] bool is_number() const { return is_int() || type() == Type::kDouble; }
+    [[nodiscard]] bool is_string() const { return type() == Type::kString; }
+    [[nodiscard]] bool is_array() const { return type() == Type::kArray; }
+    [[nodiscard]] bool is_object() const { return type() == Type::kObject; }
+    // "null", "boolean", "integer", "number", "string", "array", "object"
+    [[nodiscard]] std::string_view type_name() const;
+
+    // REQUIRES: the value has that type (as_double also takes integers).
+    [[nodiscard]] bool as_bool() const;
+    [[nodiscard]] std::int64_t as_int() const;
+    [[nodiscard]] double as_double() const;
+    [[nodiscard]] const std::string& as_string() const;
+    [[nodiscard]] const Array& as_array() const;
+    [[nodiscard]] Array& as_array();
+    [[nodiscard]] const Object& as_object() const;
+    [[nodiscard]] Object& as_object();
+
+    // The member of that key, or null when this is no object or has none.
+    [[nodiscard]] const Json* find(std::string_view key) const;
+    // Sets or appends a member. REQUIRES: is_object(). Returns *this, for chains.
+    Json& set(std::string_view key, Json value);
+    // Appends. REQUIRES: is_array().
+    void push_back(Json value);
+
+    friend bool operator==(const Json& a, const Json& b);
+
+  private:
+    std::variant<std::monostate, bool, std::int64_t, double, std::string,
+                 std::unique_ptr<Array>, std::unique_ptr<Object>>
+        value_;
+  public:
+    ~Json();  // iterative: deep values do not overflow the stack
+    Json(const Json& other);
+    Json& operator=(const Json& other);
+    Json(Json&& other) noexcept = default;
+    Json& operator=(Json&& other) noexcept = default;
+};
+
+}  // namespace pagoda::base

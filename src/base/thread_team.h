@@ -1,0 +1,61 @@
+#pragma once
+// ThreadTeam: the compute threads of one engine. run() starts one job on all of them, the caller
+// being thread 0, and returns when all are done. Owned by the engine thread, which alone calls
+// run(); jobs must not throw. Waiting spins for tens of microseconds, then sleeps on a futex, so
+// that an idle team costs nothing and a busy machine loses no time slices.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace pagoda::base {
+
+class ThreadTeam {
+  public:
+    // num_threads >= 1, the caller included.
+    explicit ThreadTeam(int num_threads);
+    ~ThreadTeam();
+    ThreadTeam(const ThreadTeam&) = delete;
+    ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+    [[nodiscard]] int num_threads() const { return num_threads_; }
+
+    // Calls job(thread_index) once on every thread, 0 <= thread_index < num_threads().
+    template <class Job>
+    void run(const Job& job) {
+        run_erased([](const void* context, int thread) { (*static_cast<const Job*>(context))(thread); },
+                   &job);
+    }
+
+    // Calls body(item) for 0 <= item < num_items, items handed out in ascending order to whichever
+    // thread is free. Which thread runs an item must not change its result.
+    template <class Body>
+    void for_each(std::int64_t num_items, const Body& body) {
+        if (num_items <= 1 || num_threads_ == 1) {
+            for (std::int64_t item = 0; item < num_items; ++item) body(item);
+            return;
+        }
+        std::atomic<std::int64_t> next{0};
+        run([&](int) {
+            for (std::int64_t item; (item = next.fetch_add(1, std::memory_order_relaxed)) < num_items;)
+                body(item);
+        });
+    }
+
+    // Inside run(): waits until every thread has arrived.
+    void barrier();
+
+    // Physical cores this process may use: the smaller of affinity (one per core) and the floor of
+    // the cgroup quota (v1 and v2, parent groups too), at least 1.
+    [[nodiscard]] static int allowed_cores();
+
+  private:
+    using ErasedJob = void (*)(const void* context, int thread);
+    void run_erased(ErasedJob job, const void* context);
+    struct Impl;
+    const int num_threads_;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pagoda::base
