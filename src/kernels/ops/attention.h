@@ -1,0 +1,64 @@
+#pragma once
+// Paged attention over a batch of sequences. Splits the work over rows, KV heads and, for long
+// contexts with few rows, chunks; the split never changes a bit. Engine thread only.
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/ops/device_context.h"
+#include "tensor/aligned_buffer.h"
+
+namespace pagoda::kernels {
+
+// Consecutive rows of the batch that belong to one sequence, at consecutive positions.
+struct SequenceRows {
+    std::int64_t first_row = 0;
+    std::int64_t num_rows = 0;
+    std::int64_t first_position = 0;
+    std::span<const std::int32_t> block_table;  // covers [0, first_position + num_rows)
+};
+
+struct AttentionInputs {
+    PagedKvView kv;
+    const float* q;  // [rows, heads, head_dim]
+    std::int64_t q_stride;
+    float* out;  // [rows, heads, head_dim]
+    std::int64_t out_stride;
+    std::int64_t heads;
+    float scale;
+    float soft_cap = 0;
+    std::int64_t window = 0;
+    const float* sinks = nullptr;  // [heads]
+    std::span<const SequenceRows> sequences;
+};
+
+// Scratch of all threads and partial results; allocated once for the largest use.
+class AttentionWorkspace {
+  public:
+    struct Limits {
+        std::int64_t max_rows = 0;       // rows of a step
+        std::int64_t max_sequences = 0;
+        std::int64_t max_positions = 0;  // tokens of one sequence
+        std::int64_t heads = 0, kv_heads = 0, head_dim = 0;
+    };
+    AttentionWorkspace(const DeviceContext& device, const Limits& limits);
+    [[nodiscard]] static std::size_t bytes(const DeviceContext& device, const Limits& limits);
+
+  private:
+    friend void attention(const DeviceContext&, const AttentionInputs&, AttentionWorkspace&);
+    Limits limits_;
+    tensor::AlignedBuffer scratch_;   // [threads][attention_scratch_floats]
+    tensor::AlignedBuffer partials_;  // split items
+};
+
+void attention(const DeviceContext& device, const AttentionInputs& inputs,
+               AttentionWorkspace& workspace);
+
+// Writes the K and V of `rows` tokens into their slots.
+void kv_write(const DeviceContext& device, const KvWriteArgs& args);
+
+// Bytes of one block of one layer.
+[[nodiscard]] std::size_t kv_block_bytes(KvDType dtype, std::int32_t kv_heads,
+                                         std::int32_t head_dim);
+
+}  // namespace pagoda::kernels

@@ -1,0 +1,22 @@
+#pragma once
+// Row-wise operators, split over the thread team by rows or fixed pieces. Engine thread only.
+
+#include <cstdint>
+
+#include "kernels/ops/device_context.h"
+
+namespace pagoda::kernels {
+
+void rms_norm(const DeviceContext& device, const RmsNormArgs& args);
+void layer_norm(const DeviceContext& device, const LayerNormArgs& args);
+void rope(const DeviceContext& device, const RopeArgs& args);
+// gate, up, out: [count] in all, any shape.
+void gate(const DeviceContext& device, const GateArgs& args);
+// x = cap * tanh(x / cap)
+void soft_cap(const DeviceContext& device, float* x, std::int64_t count, float cap);
+// x += y
+void add(const DeviceContext& device, float* x, const float* y, std::int64_t count);
+// x *= factor
+void scale(const DeviceContext& device, float* x, std::int64_t count, float factor);
+
+}  // namespace pagoda::kernels

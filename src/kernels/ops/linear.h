@@ -1,0 +1,79 @@
+#pragma once
+// Linear layers over packed weights. Weight owns the packed bytes; Activations are rows prepared
+// once and shared by the layers that read them (Q, K, V; gate, up). Engine thread only.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/result.h"
+#include "kernels/ops/device_context.h"
+#include "tensor/aligned_buffer.h"
+#include "tensor/tensor_view.h"
+
+namespace pagoda::kernels {
+
+class Weight {
+  public:
+    Weight() = default;
+    // source: [out, in]. Packs on all threads. REQUIRES: a type and K that supports_weight().
+    Weight(const DeviceContext& device, const tensor::TensorView& source);
+
+    [[nodiscard]] bool empty() const { return view_.data == nullptr; }
+    [[nodiscard]] const PackedWeightView& view() const { return view_; }
+    [[nodiscard]] std::int64_t out_features() const { return view_.out_features; }
+    [[nodiscard]] std::int64_t in_features() const { return view_.in_features; }
+    [[nodiscard]] std::size_t bytes() const { return packed_.bytes(); }
+
+  private:
+    tensor::AlignedBuffer packed_;
+    PackedWeightView view_;
+};
+
+// Error that names the value and the limit when a weight of that type and size can't be packed.
+[[nodiscard]] base::Status supports_weight(const Kernels& kernels, const tensor::TensorView& source);
+// Bytes a Weight of that source takes, for planning.
+[[nodiscard]] std::size_t packed_weight_bytes(const Kernels& kernels,
+                                              const tensor::TensorView& source);
+
+// Rows of activations [rows, cols] with their int8 form made on demand. Buffers are allocated once
+// for the largest use.
+class Activations {
+  public:
+    Activations(const DeviceContext& device, std::int64_t max_rows, std::int64_t max_cols);
+    [[nodiscard]] static std::size_t bytes(const Kernels& kernels, std::int64_t max_rows,
+                                           std::int64_t max_cols);
+
+    // New contents: borrowed rows, valid until the next set(). REQUIRES: within the maxima.
+    void set(const float* rows_data, std::int64_t rows, std::int64_t cols, std::int64_t stride);
+    [[nodiscard]] std::int64_t rows() const { return rows_; }
+
+  private:
+    friend void linear(const DeviceContext&, const Weight&, Activations&, const struct LinearOut&);
+    friend void linear_all(const DeviceContext&, std::span<const struct LinearItem>, Activations&);
+    tensor::AlignedBuffer quantized_;
+    const float* data_ = nullptr;
+    std::int64_t rows_ = 0, cols_ = 0, stride_ = 0;
+    bool has_int8_ = false;
+};
+
+struct LinearOut {
+    float* out;  // [rows, out_features]
+    std::int64_t stride;
+    const float* bias = nullptr;  // [out_features]
+    bool accumulate = false;      // add to what `out` holds (residual)
+};
+struct LinearItem {
+    const Weight* weight;
+    LinearOut out;
+};
+
+void linear(const DeviceContext& device, const Weight& weight, Activations& in, const LinearOut& out);
+// Several layers over the same rows in one parallel region.
+void linear_all(const DeviceContext& device, std::span<const LinearItem> items, Activations& in);
+
+// Rows of an embedding table as stored (any dtype): out[i, :] = table[ids[i], :] * scale.
+void embed(const DeviceContext& device, const tensor::TensorView& table,
+           std::span<const std::int32_t> ids, float scale, float* out);
+
+}  // namespace pagoda::kernels
