@@ -28,6 +28,6 @@ struct Provider {
     std::string_view op;
     std::string_view variant;
 };
-[[nodiscard]] std::span<const Provider> providers(const Kernels& kernels);
+[[nodiscard]] std::vector<Provider> providers(const Kernels& kernels);
 
 }  // namespace pagoda::kernels
