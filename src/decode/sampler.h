@@ -1,0 +1,63 @@
+#pragma once
+// Sampler: chooses the next token of one sequence from its logits. Every choice is a function of
+// the logits, the parameters, the tokens so far, and (seed, position) alone: a counter-based
+// generator (Philox4x32-10, Salmon et al., SC'11) has no state, so batches, restarts and speculation
+// change nothing. Ties break to the lower id. One object per sequence, used by one thread at a time.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "decode/sampling_params.h"
+
+namespace pagoda::decode {
+
+struct Alternative {
+    base::TokenId token = 0;
+    float logprob = 0;
+};
+// Log-probabilities are of the raw distribution, before penalties and temperature.
+struct TokenLogprob {
+    base::TokenId token = 0;
+    float logprob = 0;
+    std::int64_t rank = 1;         // 1: the most likely
+    std::vector<Alternative> top;  // best first
+};
+
+struct SampledToken {
+    base::TokenId token = 0;
+    std::optional<TokenLogprob> logprob;  // when asked for
+    bool is_finite = true;                // false: the logits held NaN; the request must fail
+};
+
+class Sampler {
+  public:
+    // prompt: for the repetition penalty. end_tokens: what min_tokens holds back.
+    Sampler(SamplingParams params, std::span<const base::TokenId> prompt,
+            std::vector<base::TokenId> end_tokens, std::int64_t vocab_size);
+    ~Sampler();
+    Sampler(Sampler&&) noexcept;
+    Sampler& operator=(Sampler&&) noexcept;
+
+    // The token at `position` (of the whole sequence). logits: [vocab_size], not changed.
+    // scratch: [vocab_size] of the calling thread. Does not record the token.
+    [[nodiscard]] SampledToken sample(std::span<const float> logits, std::int64_t position,
+                                      std::span<float> scratch) const;
+    // The token is part of the output now (penalties and min_tokens count it).
+    void accept(base::TokenId token);
+
+    [[nodiscard]] const SamplingParams& params() const { return params_; }
+
+  private:
+    SamplingParams params_;
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+// Log-probability, rank and the `top` best of a token under raw logits.
+[[nodiscard]] TokenLogprob token_logprob(std::span<const float> logits, base::TokenId token, int top);
+
+}  // namespace pagoda::decode

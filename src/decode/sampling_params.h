@@ -1,0 +1,39 @@
+#pragma once
+// SamplingParams: how one sequence's tokens are chosen. Plain data; validated before admission, so
+// that nothing in a step can refuse it.
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+
+namespace pagoda::decode {
+
+inline constexpr int kMaxTopLogprobs = 20;
+
+struct SamplingParams {
+    double temperature = 1.0;         // 0: greedy; at most 100
+    double top_p = 1.0;               // (0, 1]
+    std::int64_t top_k = 0;           // 0 or -1: all
+    double min_p = 0.0;               // [0, 1]
+    double typical_p = 1.0;           // (0, 1]
+    double repetition_penalty = 1.0;  // > 0; over prompt and output tokens
+    double presence_penalty = 0.0;    // [-2, 2]; over output tokens
+    double frequency_penalty = 0.0;   // [-2, 2]; over output tokens
+    std::vector<std::pair<base::TokenId, double>> logit_bias;  // [-100, 100] each
+    std::uint64_t seed = 0;           // choice k of a request uses seed + k
+    std::int64_t min_tokens = 0;      // no end token before that many output tokens
+    std::int64_t max_tokens = 0;      // output tokens, at most; >= 1
+    bool ignore_eos = false;
+    std::vector<base::TokenId> stop_token_ids;
+    std::optional<int> logprobs;  // of output tokens: how many alternatives, 0..kMaxTopLogprobs
+    std::optional<int> prompt_logprobs;  // the same of prompt tokens
+};
+
+// Errors name field, value and limit.
+[[nodiscard]] base::Status validate(const SamplingParams& params, std::int64_t vocab_size);
+
+}  // namespace pagoda::decode

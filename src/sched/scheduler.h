@@ -1,0 +1,89 @@
+#pragma once
+// Scheduler: decides what each step computes. It sees sequences as numbers, blocks as ids, and no
+// wall clock but the time it is given. plan() never mutates; commit() applies a plan and its
+// result; submit() and cancel() happen between the two calls of a step, never inside.
+// Owned by the engine thread.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "sched/step_plan.h"
+
+namespace pagoda::sched {
+
+// One KV group: the layers that share a block table.
+struct KvGroupSpec {
+    std::int64_t num_blocks = 0;
+    std::int64_t window = 0;  // tokens a layer of this group looks back on, 0: all
+};
+
+enum class PolicyKind : std::uint8_t { kFcfs, kPriority, kFair };
+[[nodiscard]] base::Result<PolicyKind> parse_policy(std::string_view name);
+
+struct SchedulerConfig {
+    std::int64_t max_num_seqs = 64;             // sequences in one step
+    std::int64_t max_num_batched_tokens = 512;  // tokens in one step
+    std::int64_t max_queue = 1024;              // waiting sequences
+    std::int64_t max_model_len = 0;             // tokens of one sequence
+    PolicyKind policy = PolicyKind::kFair;
+    std::vector<KvGroupSpec> groups;
+};
+
+struct SequenceSpec {
+    base::SeqId seq;
+    base::ClientId client;
+    std::int64_t prompt_tokens = 0;      // >= 1
+    std::int64_t max_total_tokens = 0;   // prompt plus output, at most
+    std::int32_t priority = 0;           // lower runs first, as in vLLM
+    // Tokens of one step, at most (0: the budget alone): prompts whose every row needs logits.
+    std::int64_t max_step_tokens = 0;
+};
+
+struct SchedulerStats {
+    std::int64_t waiting = 0, running = 0;
+    std::int64_t blocks_total = 0, blocks_used = 0;  // over all groups
+    double kv_usage = 0;                             // the fullest group, 0..1
+    std::uint64_t preemptions = 0;
+};
+
+class Scheduler {
+  public:
+    explicit Scheduler(SchedulerConfig config);
+    ~Scheduler();
+    Scheduler(const Scheduler&) = delete;
+    Scheduler& operator=(const Scheduler&) = delete;
+
+    // Several sequences of one request are taken together or not at all. Errors: kResourceExhausted
+    // when it could never fit the KV blocks or the model's length (names both numbers),
+    // kUnavailable when the queue is full.
+    [[nodiscard]] base::Status submit(std::span<const SequenceSpec> sequences, base::TimePoint now);
+    // Gives everything back at once; the next plan reports it as ended. Unknown ids are ignored:
+    // the sequence may have finished in the meantime.
+    void cancel(base::SeqId seq);
+
+    // The next step; empty when there is nothing to do. Within the token budget, max_num_seqs and
+    // the free blocks; running sequences that decode come first.
+    [[nodiscard]] StepPlan plan(base::TimePoint now) const;
+    // REQUIRES: the plan is the one that plan() gave last, with nothing submitted or cancelled since;
+    // the result has its sequences in its order.
+    void commit(const StepPlan& plan, const StepResult& result, base::TimePoint now);
+
+    [[nodiscard]] bool has_work() const;
+    [[nodiscard]] SchedulerStats stats() const;
+
+    // Every invariant, for tests: blocks are free or in exactly one table, counts add up.
+    void check_invariants() const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pagoda::sched

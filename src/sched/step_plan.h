@@ -1,0 +1,60 @@
+#pragma once
+// StepPlan and StepResult: the seam between the scheduler and an executor. Plain numbers, so that
+// a remote worker is the same interface. There is no prefill and no decode phase: each sequence has
+// computed tokens and total tokens, and a step lets the first catch up with the second.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace pagoda::sched {
+
+enum class FinishReason : std::uint8_t { kStop, kLength, kAborted, kError };
+
+// The part of one sequence that a step computes: positions
+// [first_position, first_position + num_tokens).
+struct SequencePlan {
+    base::SeqId seq;
+    std::int64_t first_position = 0;
+    std::int64_t num_tokens = 0;
+    // The last of these tokens is the sequence's last: its logits give the next token.
+    bool samples = false;
+    // The sequence begins anew (first step, or after preemption by recompute): its block tables are empty before
+    // new_blocks are appended.
+    bool restarts = false;
+    // Per KV group, the blocks appended to the sequence's table in this step. Tables are indexed
+    // by position / 32 in every group; blocks that fell out of a window are never read again.
+    std::vector<std::vector<base::BlockId>> new_blocks;
+};
+
+struct StepPlan {
+    std::uint64_t step = 0;
+    std::vector<SequencePlan> sequences;
+    // Sequences that ended since the last plan; the executor forgets them before it computes.
+    std::vector<base::SeqId> ended;
+
+    [[nodiscard]] bool empty() const { return sequences.empty() && ended.empty(); }
+    [[nodiscard]] std::int64_t num_tokens() const {
+        std::int64_t count = 0;
+        for (const SequencePlan& part : sequences) count += part.num_tokens;
+        return count;
+    }
+};
+
+// What a step did to one sequence: the tokens it produced (none unless its plan samples) and
+// whether that ended it.
+struct SequenceResult {
+    base::SeqId seq;
+    std::vector<base::TokenId> tokens;
+    std::optional<FinishReason> finish;
+};
+
+// One entry per sequence of the plan, in the plan's order.
+struct StepResult {
+    std::uint64_t step = 0;
+    std::vector<SequenceResult> sequences;
+};
+
+}  // namespace pagoda::sched
