@@ -10,9 +10,9 @@
 
 namespace pagoda::kernels {
 
-inline constexpr int kBlockTokens = 32;        // tokens of a KV block
-inline constexpr int kAttentionChunk = 128;    // keys are reduced in chunks of this many positions
-inline constexpr int kActivationGroup = 32;    // int8 activations: values that share a scale
+inline constexpr int kBlockTokens = 32;      // tokens of a KV block
+inline constexpr int kAttentionChunk = 128;  // keys are reduced in chunks of this many positions
+inline constexpr int kActivationGroup = 32;  // int8 activations: values that share a scale
 
 // A weight in a variant's own layout. in_features is the dot product's length (K).
 struct PackedWeightView {
@@ -28,7 +28,8 @@ struct PackArgs {
     std::int64_t out_features, in_features;
     const std::byte* source;  // [out_features] rows as stored in the file
     std::byte* packed;        // packed_bytes() of the whole weight
-    std::int64_t column_begin, column_end;  // outputs to pack; multiples of tile_columns, or the end
+    std::int64_t column_begin,
+        column_end;  // outputs to pack; multiples of tile_columns, or the end
 };
 
 struct DequantizeArgs {
@@ -50,7 +51,7 @@ struct QuantizeArgs {
 // of a range. The sum's order depends on the weight's dtype and K alone.
 struct LinearArgs {
     PackedWeightView weight;
-    const std::byte* in;   // int8: rows of quantized_row_bytes; f32: float rows
+    const std::byte* in;     // int8: rows of quantized_row_bytes; f32: float rows
     std::int64_t in_stride;  // bytes from row to row
     std::int64_t rows;
     float* out;  // [rows, out_features]
@@ -135,8 +136,8 @@ struct KvWriteArgs {
 // One work item: consecutive query rows of one sequence, the query heads of one KV head, and the
 // whole chunks [chunk_begin, chunk_end) of that sequence's keys. Row r has position
 // first_position + r and sees the keys (p - window, p] (window 0: [0, p]).
-// With `partials` null the item covers all chunks and writes out; else it writes each chunk's
-// state for a later merge, which gives the same bits.
+// With `partials` null the item covers all chunks with a visible key and writes out; else it writes
+// each chunk's state for a later merge by the same variant, which gives the same bits.
 struct AttentionArgs {
     PagedKvView kv;
     const std::int32_t* block_table;  // block of positions [32 i, 32 i + 32)
@@ -153,16 +154,19 @@ struct AttentionArgs {
     std::int64_t window;
     const float* sinks;  // [heads] or null: a logit per head that takes part in the sum alone
     std::int64_t chunk_begin, chunk_end;
-    float* partials;  // [chunk][rows][group][head_dim + 2]: sum of weighted V, max, sum of weights
-    float* scratch;   // attention_scratch_floats() of this thread
+    // [chunk_end - chunk_begin][rows][group][head_dim + 2]: sum of weighted V, max, sum of weights;
+    // a sum of 0 marks a chunk of which the row sees nothing.
+    float* partials;
+    float* scratch;  // attention_scratch_floats() of this thread
 };
 struct AttentionMergeArgs {
-    const float* partials;  // as above, all chunks [0, num_chunks)
+    const float* partials;  // as above, consecutive chunks that hold every visible key
     std::int64_t num_chunks, rows, head_dim;
     std::int32_t kv_head, group;
     const float* sinks;
-    float* out;
+    float* out;  // the item's first row, head 0
     std::int64_t out_stride;
+    float* scratch;  // attention_scratch_floats() of this thread
 };
 
 }  // namespace pagoda::kernels

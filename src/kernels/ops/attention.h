@@ -36,7 +36,7 @@ struct AttentionInputs {
 class AttentionWorkspace {
   public:
     struct Limits {
-        std::int64_t max_rows = 0;       // rows of a step
+        std::int64_t max_rows = 0;  // rows of a step
         std::int64_t max_sequences = 0;
         std::int64_t max_positions = 0;  // tokens of one sequence
         std::int64_t heads = 0, kv_heads = 0, head_dim = 0;

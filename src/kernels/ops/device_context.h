@@ -14,8 +14,8 @@ enum class ActivationMode : std::uint8_t {
 };
 
 struct DeviceContext {
-    const Kernels* kernels = nullptr;     // lives for ever
-    base::ThreadTeam* team = nullptr;     // outlives every model
+    const Kernels* kernels = nullptr;  // lives for ever
+    base::ThreadTeam* team = nullptr;  // outlives every model
     ActivationMode activation_mode = ActivationMode::kAuto;
 };
 

@@ -31,7 +31,8 @@ class Weight {
 };
 
 // Error that names the value and the limit when a weight of that type and size can't be packed.
-[[nodiscard]] base::Status supports_weight(const Kernels& kernels, const tensor::TensorView& source);
+[[nodiscard]] base::Status supports_weight(const Kernels& kernels,
+                                           const tensor::TensorView& source);
 // Bytes a Weight of that source takes, for planning.
 [[nodiscard]] std::size_t packed_weight_bytes(const Kernels& kernels,
                                               const tensor::TensorView& source);
@@ -68,7 +69,8 @@ struct LinearItem {
     LinearOut out;
 };
 
-void linear(const DeviceContext& device, const Weight& weight, Activations& in, const LinearOut& out);
+void linear(const DeviceContext& device, const Weight& weight, Activations& in,
+            const LinearOut& out);
 // Several layers over the same rows in one parallel region.
 void linear_all(const DeviceContext& device, std::span<const LinearItem> items, Activations& in);
 

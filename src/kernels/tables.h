@@ -1,0 +1,17 @@
+#pragma once
+// The tables of the variants, as registry.cpp lists them: one symbol per variant is all that the
+// rest of the program sees of it. A null entry is inherited from the parent.
+
+#include "kernels/kernels.h"
+
+namespace pagoda::kernels {
+
+// Tags of weight layouts (PackedWeightView::layout).
+inline constexpr std::uint32_t kLayoutRows = 1;    // ref: rows as stored
+inline constexpr std::uint32_t kLayoutTile32 = 2;  // generic/layout_inl.h
+
+extern const Kernels table_ref;
+extern const Kernels table_avx2;
+extern const Kernels table_avx512_vnni;
+
+}  // namespace pagoda::kernels
