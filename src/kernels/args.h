@@ -12,6 +12,7 @@ namespace pagoda::kernels {
 
 inline constexpr int kBlockTokens = 32;      // tokens of a KV block
 inline constexpr int kAttentionChunk = 128;  // keys are reduced in chunks of this many positions
+inline constexpr int kMaxHeadDim = 256;      // head sizes are multiples of 16 up to this
 inline constexpr int kActivationGroup = 32;  // int8 activations: values that share a scale
 
 // A weight in a variant's own layout. in_features is the dot product's length (K).

@@ -2,8 +2,10 @@
 // Paged attention over a batch of sequences. Splits the work over rows, KV heads and, for long
 // contexts with few rows, chunks; the split never changes a bit. Engine thread only.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "kernels/ops/device_context.h"
 #include "tensor/aligned_buffer.h"
@@ -15,7 +17,8 @@ struct SequenceRows {
     std::int64_t first_row = 0;
     std::int64_t num_rows = 0;
     std::int64_t first_position = 0;
-    std::span<const std::int32_t> block_table;  // covers [0, first_position + num_rows)
+    // Covers [0, first_position + num_rows); entries that no row's window reaches are not read.
+    std::span<const std::int32_t> block_table;
 };
 
 struct AttentionInputs {
@@ -32,9 +35,12 @@ struct AttentionInputs {
     std::span<const SequenceRows> sequences;
 };
 
-// Scratch of all threads and partial results; allocated once for the largest use.
+// Scratch of all threads, partial results and the list of work items; allocated once for the
+// largest use, so that a step allocates nothing. One per engine, used by attention() alone.
 class AttentionWorkspace {
   public:
+    // The largest values of any layer and step. Layers that differ in heads or head_dim share one
+    // workspace whose Limits hold the largest of each.
     struct Limits {
         std::int64_t max_rows = 0;  // rows of a step
         std::int64_t max_sequences = 0;
@@ -46,9 +52,24 @@ class AttentionWorkspace {
 
   private:
     friend void attention(const DeviceContext&, const AttentionInputs&, AttentionWorkspace&);
+    friend class AttentionPlan;
+
+    // A call of the kernel: some rows of a sequence, one KV head, a range of chunks. Items that
+    // share partials are pieces of one split item.
+    struct Item {
+        const SequenceRows* sequence;
+        std::int64_t row_begin, rows;  // within the sequence
+        std::int32_t kv_head;
+        std::int64_t chunk_begin, chunk_end;
+        float* partials;  // null: not split
+    };
+
     Limits limits_;
-    tensor::AlignedBuffer scratch_;   // [threads][attention_scratch_floats]
-    tensor::AlignedBuffer partials_;  // split items
+    std::size_t scratch_floats_ = 0;  // of one thread
+    tensor::AlignedBuffer scratch_;   // [threads][scratch_floats_]
+    tensor::AlignedBuffer partials_;
+    std::vector<Item> items_;
+    std::vector<Item> merges_;  // split items, whole
 };
 
 void attention(const DeviceContext& device, const AttentionInputs& inputs,
