@@ -14,6 +14,7 @@ inline constexpr int kBlockTokens = 32;      // tokens of a KV block
 inline constexpr int kAttentionChunk = 128;  // keys are reduced in chunks of this many positions
 inline constexpr int kMaxHeadDim = 256;      // head sizes are multiples of 16 up to this
 inline constexpr int kActivationGroup = 32;  // int8 activations: values that share a scale
+inline constexpr float kTinyActivation = 0x1p-112F;  // below it scale or 127 / largest leave f32
 
 // A weight in a variant's own layout. in_features is the dot product's length (K).
 struct PackedWeightView {
@@ -40,7 +41,11 @@ struct DequantizeArgs {
     float* out;  // [rows, cols]
 };
 
-// int8 activations of a row: codes and per-group scales and code sums, in the variant's layout.
+// int8 activations of a row: codes, scales and code sums, in the variant's layout. The rule, for
+// each group of kActivationGroup values by itself, all in f32 with round-to-nearest-even:
+//   largest = max |x|;  scale = largest / 127;  code = round(x * (127 / largest));  sum = of codes
+// A group whose largest is below kTinyActivation is all zeros. A group with a NaN or an infinity
+// has the scale NaN and zero codes, so that every output of that row is NaN, and of no other row.
 struct QuantizeArgs {
     const float* in;  // [rows, cols]
     std::int64_t in_stride;
@@ -49,7 +54,7 @@ struct QuantizeArgs {
 };
 
 // out[r, c] = (accumulate ? out[r, c] : 0) + sum_k in[r, k] * w[c, k] + bias[c], for the columns
-// of a range. The sum's order depends on the weight's dtype and K alone.
+// of a range. The sum's order depends on the weight's dtype and K alone (ref/linear.cpp).
 struct LinearArgs {
     PackedWeightView weight;
     const std::byte* in;     // int8: rows of quantized_row_bytes; f32: float rows

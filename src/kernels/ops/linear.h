@@ -47,11 +47,14 @@ class Activations {
 
     // New contents: borrowed rows, valid until the next set(). REQUIRES: within the maxima.
     void set(const float* rows_data, std::int64_t rows, std::int64_t cols, std::int64_t stride);
+    [[nodiscard]] const float* data() const { return data_; }
     [[nodiscard]] std::int64_t rows() const { return rows_; }
+    [[nodiscard]] std::int64_t cols() const { return cols_; }
+    [[nodiscard]] std::int64_t stride() const { return stride_; }
+    // The rows as int8 groups, of kernels->quantized_row_bytes(cols()) each; made once after set().
+    [[nodiscard]] const std::byte* int8_rows(const DeviceContext& device);
 
   private:
-    friend void linear(const DeviceContext&, const Weight&, Activations&, const struct LinearOut&);
-    friend void linear_all(const DeviceContext&, std::span<const struct LinearItem>, Activations&);
     tensor::AlignedBuffer quantized_;
     const float* data_ = nullptr;
     std::int64_t rows_ = 0, cols_ = 0, stride_ = 0;

@@ -1,0 +1,281 @@
+#include "kernels/ops/linear.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "base/check.h"
+
+namespace pagoda::kernels {
+namespace {
+
+using tensor::DType;
+
+constexpr std::int64_t kItemsPerThread = 6;          // so that no thread waits long at the end
+constexpr std::int64_t kMinItemBytes = 16 * 1024;    // weight bytes that are worth an atomic
+constexpr std::int64_t kRowBlockBytes = 768 * 1024;  // activations that stay in a core's L2
+constexpr std::int64_t kRowBlockStep = 48;           // whole row blocks of the kernels
+constexpr std::int64_t kInlineValues = 16 * 1024;    // fewer are not worth waking the team
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+bool is_weight_type(DType dtype) {
+    return tensor::info(dtype).is_quantized || dtype == DType::kF32 || dtype == DType::kF16 ||
+           dtype == DType::kBF16;
+}
+
+bool uses_int8(const DeviceContext& device, const Weight& weight) {
+    return device.activation_mode == ActivationMode::kAuto &&
+           tensor::info(weight.view().dtype).is_quantized;
+}
+
+// How one weight's outputs are cut: column ranges of whole tiles times blocks of rows.
+struct Split {
+    std::int64_t item_columns;
+    std::int64_t item_rows;
+    std::int64_t column_items;
+    std::int64_t row_items;
+    [[nodiscard]] std::int64_t items() const { return column_items * row_items; }
+};
+
+std::int64_t rows_per_item(std::int64_t rows, std::int64_t row_bytes) {
+    const std::int64_t fit = kRowBlockBytes / row_bytes / kRowBlockStep * kRowBlockStep;
+    const std::int64_t block = std::max(fit, kRowBlockStep);
+    if (rows <= block) return std::max<std::int64_t>(rows, 1);
+    const std::int64_t blocks = ceil_div(rows, block);
+    return std::min(block, ceil_div(ceil_div(rows, blocks), 8) * 8);
+}
+
+// `item_bytes`: weight bytes that one item should read.
+Split split_of(const DeviceContext& device, const Weight& weight, std::int64_t rows,
+               std::int64_t row_bytes, std::int64_t item_bytes) {
+    const std::int64_t tile = device.kernels->tile_columns;
+    const std::int64_t tiles = ceil_div(weight.out_features(), tile);
+    const std::int64_t tile_bytes =
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(weight.bytes()) / tiles);
+    const std::int64_t item_tiles = std::clamp<std::int64_t>(item_bytes / tile_bytes, 1, tiles);
+    Split split{};
+    split.item_columns = item_tiles * tile;
+    split.item_rows = rows_per_item(rows, row_bytes);
+    split.column_items = ceil_div(tiles, item_tiles);
+    split.row_items = ceil_div(rows, split.item_rows);
+    return split;
+}
+
+struct Rows {
+    const std::byte* data;
+    std::int64_t stride;  // bytes
+};
+
+Rows rows_for(const DeviceContext& device, const Weight& weight, Activations& in) {
+    if (uses_int8(device, weight))
+        return {in.int8_rows(device),
+                static_cast<std::int64_t>(device.kernels->quantized_row_bytes(in.cols()))};
+    return {reinterpret_cast<const std::byte*>(in.data()),
+            in.stride() * static_cast<std::int64_t>(sizeof(float))};
+}
+
+// Items of a row block follow each other, so that its activations stay in the cache.
+void run_item(const DeviceContext& device, const LinearItem& layer, const Split& split,
+              const Rows& rows, std::int64_t num_rows, std::int64_t item) {
+    const Weight& weight = *layer.weight;
+    const std::int64_t first_row = item / split.column_items * split.item_rows;
+    const std::int64_t column = item % split.column_items * split.item_columns;
+    const LinearArgs args{
+        .weight = weight.view(),
+        .in = rows.data + first_row * rows.stride,
+        .in_stride = rows.stride,
+        .rows = std::min(split.item_rows, num_rows - first_row),
+        .out = layer.out.out + first_row * layer.out.stride,
+        .out_stride = layer.out.stride,
+        .bias = layer.out.bias,
+        .accumulate = layer.out.accumulate,
+        .column_begin = column,
+        .column_end = std::min(column + split.item_columns, weight.out_features()),
+    };
+    if (uses_int8(device, weight)) {
+        device.kernels->linear_int8(args);
+    } else {
+        device.kernels->linear_f32(args);
+    }
+}
+
+// Weight bytes per item for the layers of one region together.
+std::int64_t item_bytes_for(const DeviceContext& device, std::span<const LinearItem> layers) {
+    std::int64_t bytes = 0;
+    for (const LinearItem& layer : layers)
+        bytes += static_cast<std::int64_t>(layer.weight->bytes());
+    const std::int64_t threads = device.team->num_threads();
+    if (threads == 1) return std::max<std::int64_t>(bytes, 1);
+    return std::max(kMinItemBytes, bytes / (threads * kItemsPerThread));
+}
+
+}  // namespace
+
+base::Status supports_weight(const Kernels& /*kernels*/, const tensor::TensorView& source) {
+    if (!is_weight_type(source.dtype)) {
+        return base::Error{base::ErrorCode::kUnsupported,
+                           fmt::format("a weight cannot have the type {}; F32, F16, BF16 and the "
+                                       "block-quantised types can be used",
+                                       tensor::info(source.dtype).name),
+                           {}};
+    }
+    if (source.shape.size() != 2)
+        return base::invalid(
+            fmt::format("a weight needs 2 dimensions, this has {}", source.shape.size()));
+    const std::int64_t out = source.shape[0];
+    const std::int64_t in = source.shape[1];
+    constexpr std::int64_t kMaxFeatures = std::int64_t{1} << 30;
+    if (out < 1 || in < 1 || out > kMaxFeatures || in > kMaxFeatures)
+        return base::invalid(
+            fmt::format("a weight of {} x {} is outside 1 to {} each way", out, in, kMaxFeatures));
+    const tensor::DTypeInfo& type = tensor::info(source.dtype);
+    if (in % type.block_values != 0)
+        return base::invalid(fmt::format("rows of {} values are not whole blocks of {} ({})", in,
+                                         type.block_values, type.name));
+    const std::size_t needed = static_cast<std::size_t>(out) * tensor::row_bytes(source.dtype, in);
+    if (source.bytes < needed)
+        return base::invalid(fmt::format("a weight of {} x {} in {} needs {} bytes, there are {}",
+                                         out, in, type.name, needed, source.bytes));
+    return {};
+}
+
+std::size_t packed_weight_bytes(const Kernels& kernels, const tensor::TensorView& source) {
+    return kernels.packed_bytes(source.dtype, source.rows(), source.cols());
+}
+
+Weight::Weight(const DeviceContext& device, const tensor::TensorView& source) {
+    const Kernels& kernels = *device.kernels;
+    const base::Status supported = supports_weight(kernels, source);
+    CHECK(supported.ok(), supported.error().message);
+    packed_ = tensor::AlignedBuffer(packed_weight_bytes(kernels, source));
+    view_ = {.dtype = source.dtype,
+             .layout = kernels.layout,
+             .out_features = source.shape[0],
+             .in_features = source.shape[1],
+             .data = packed_.data()};
+    const std::int64_t tile = kernels.tile_columns;
+    const std::int64_t tiles = ceil_div(view_.out_features, tile);
+    const std::int64_t item_tiles = std::max<std::int64_t>(1, 32 / tile);
+    device.team->for_each(ceil_div(tiles, item_tiles), [&](std::int64_t item) {
+        const std::int64_t begin = item * item_tiles * tile;
+        kernels.pack({.dtype = source.dtype,
+                      .out_features = view_.out_features,
+                      .in_features = view_.in_features,
+                      .source = source.data,
+                      .packed = packed_.data(),
+                      .column_begin = begin,
+                      .column_end = std::min(begin + item_tiles * tile, view_.out_features)});
+    });
+}
+
+Activations::Activations(const DeviceContext& device, std::int64_t max_rows, std::int64_t max_cols)
+    : quantized_(bytes(*device.kernels, max_rows, max_cols)) {}
+
+std::size_t Activations::bytes(const Kernels& kernels, std::int64_t max_rows,
+                               std::int64_t max_cols) {
+    return static_cast<std::size_t>(max_rows) * kernels.quantized_row_bytes(max_cols);
+}
+
+void Activations::set(const float* rows_data, std::int64_t rows, std::int64_t cols,
+                      std::int64_t stride) {
+    data_ = rows_data;
+    rows_ = rows;
+    cols_ = cols;
+    stride_ = stride;
+    has_int8_ = false;
+}
+
+const std::byte* Activations::int8_rows(const DeviceContext& device) {
+    if (has_int8_) return quantized_.data();
+    const Kernels& kernels = *device.kernels;
+    CHECK(cols_ % kActivationGroup == 0,
+          fmt::format("int8 activations need whole groups of {}, not {} values", kActivationGroup,
+                      cols_));
+    const std::size_t row_bytes = kernels.quantized_row_bytes(cols_);
+    CHECK(static_cast<std::size_t>(rows_) * row_bytes <= quantized_.bytes(),
+          fmt::format("{} rows of {} activations exceed the buffer of {} bytes", rows_, cols_,
+                      quantized_.bytes()));
+    const auto quantize = [&](std::int64_t first, std::int64_t rows) {
+        kernels.quantize({.in = data_ + first * stride_,
+                          .in_stride = stride_,
+                          .rows = rows,
+                          .cols = cols_,
+                          .out = quantized_.data() + static_cast<std::size_t>(first) * row_bytes});
+    };
+    if (rows_ * cols_ <= kInlineValues) {
+        quantize(0, rows_);
+    } else {
+        const std::int64_t item_rows = std::max<std::int64_t>(1, kInlineValues / 2 / cols_);
+        device.team->for_each(ceil_div(rows_, item_rows), [&](std::int64_t item) {
+            const std::int64_t first = item * item_rows;
+            quantize(first, std::min(item_rows, rows_ - first));
+        });
+    }
+    has_int8_ = true;
+    return quantized_.data();
+}
+
+void linear_all(const DeviceContext& device, std::span<const LinearItem> items, Activations& in) {
+    if (in.rows() == 0) return;
+    const std::int64_t item_bytes = item_bytes_for(device, items);
+    const auto split = [&](const LinearItem& layer, const Rows& rows) {
+        return split_of(device, *layer.weight, in.rows(), rows.stride, item_bytes);
+    };
+    std::int64_t total = 0;
+    for (const LinearItem& layer : items) {
+        const Weight& weight = *layer.weight;
+        CHECK(weight.in_features() == in.cols() && weight.view().layout == device.kernels->layout,
+              fmt::format("a weight of {} inputs in layout {} meets {} activations in layout {}",
+                          weight.in_features(), weight.view().layout, in.cols(),
+                          device.kernels->layout));
+        total += split(layer, rows_for(device, weight, in)).items();
+    }
+    device.team->for_each(total, [&](std::int64_t item) {
+        for (const LinearItem& layer : items) {
+            const Rows rows = rows_for(device, *layer.weight, in);
+            const Split cut = split(layer, rows);
+            if (item < cut.items()) return run_item(device, layer, cut, rows, in.rows(), item);
+            item -= cut.items();
+        }
+    });
+}
+
+void linear(const DeviceContext& device, const Weight& weight, Activations& in,
+            const LinearOut& out) {
+    const LinearItem item{&weight, out};
+    linear_all(device, {&item, 1}, in);
+}
+
+void embed(const DeviceContext& device, const tensor::TensorView& table,
+           std::span<const std::int32_t> ids, float scale, float* out) {
+    const std::int64_t cols = table.cols();
+    const std::size_t row_bytes = tensor::row_bytes(table.dtype, cols);
+    const auto num_ids = static_cast<std::int64_t>(ids.size());
+    for (const std::int32_t id : ids)
+        CHECK(id >= 0 && id < table.rows(),
+              fmt::format("token {} is outside the embedding's {} rows", id, table.rows()));
+    const auto embed_rows = [&](std::int64_t first, std::int64_t rows) {
+        for (std::int64_t i = first; i < first + rows; ++i) {
+            float* row = out + i * cols;
+            const auto id = static_cast<std::size_t>(ids[static_cast<std::size_t>(i)]);
+            device.kernels->dequantize({.dtype = table.dtype,
+                                        .source = table.data + id * row_bytes,
+                                        .rows = 1,
+                                        .cols = cols,
+                                        .out = row});
+            if (scale == 1.0F) continue;
+            for (std::int64_t k = 0; k < cols; ++k) row[k] *= scale;
+        }
+    };
+    if (num_ids * cols <= kInlineValues) return embed_rows(0, num_ids);
+    const std::int64_t item_rows = std::max<std::int64_t>(1, kInlineValues / 2 / cols);
+    device.team->for_each(ceil_div(num_ids, item_rows), [&](std::int64_t item) {
+        const std::int64_t first = item * item_rows;
+        embed_rows(first, std::min(item_rows, num_ids - first));
+    });
+}
+
+}  // namespace pagoda::kernels
