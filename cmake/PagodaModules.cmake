@@ -2,19 +2,36 @@
 # a static library pagoda_NAME of the .cpp files below the current folder, and, with PAGODA_TESTS, one
 # executable NAME_test of its *_test.cpp files. The folder is the list of sources.
 #
+# pagoda_test(NAME COMMAND word... [LABELS label...] [ENVIRONMENT NAME=value...]):
+# registers a test and gives it what every test of ours needs.
+#
 # Every target of ours gets the project's warnings, as errors, and the sanitizers that were chosen.
 
 add_library(pagoda_flags INTERFACE)
 target_include_directories(pagoda_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+# No contraction: whether a product and a sum are fused is written in the source, not left to a compiler, because the
+# same request must give the same bytes.
 target_compile_options(pagoda_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
-  -Woverloaded-virtual -Wold-style-cast -Wno-missing-field-initializers -Werror -ffp-contract=off)
+  -Woverloaded-virtual -Wold-style-cast -Werror -ffp-contract=off)
 target_compile_definitions(pagoda_flags INTERFACE FMT_HEADER_ONLY=0)
 if(PAGODA_SANITIZE)
   target_compile_options(pagoda_flags INTERFACE -fsanitize=${PAGODA_SANITIZE} -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
   target_link_options(pagoda_flags INTERFACE -fsanitize=${PAGODA_SANITIZE})
 endif()
+if(PAGODA_FUZZ)
+  # The coverage counters that steer the fuzzers.
+  target_compile_options(pagoda_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+function(pagoda_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND;LABELS;ENVIRONMENT")
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  # Each test leaves its counts in a file of its own, from which scripts/run_tests.py adds them up.
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 900 SKIP_RETURN_CODE 77
+    ENVIRONMENT "PAGODA_GOLDEN=${CMAKE_SOURCE_DIR}/tests/golden;GTEST_OUTPUT=json:${CMAKE_BINARY_DIR}/results/${name}.json;${arg_ENVIRONMENT}")
+endfunction()
 
 function(pagoda_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXCLUDE" "DEPS;LIBS")
@@ -37,9 +54,6 @@ function(pagoda_module name)
   if(PAGODA_TESTS AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE pagoda_${name} ${arg_LIBS} GTest::gtest_main)
-    add_test(NAME ${name} COMMAND ${name}_test)
-    set_tests_properties(${name} PROPERTIES LABELS unit)
-    set_tests_properties(${name} PROPERTIES ENVIRONMENT
-      "PAGODA_GOLDEN=${CMAKE_SOURCE_DIR}/tests/golden")
+    pagoda_test(${name} COMMAND ${name}_test LABELS unit)
   endif()
 endfunction()
