@@ -1,0 +1,134 @@
+#pragma once
+// Engine: takes requests from any thread and runs them, step by step, on a thread of its own:
+// plan, run, commit. It owns the scheduler, the executor and the output pump. One request's fault
+// ends that request alone.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/queue.h"
+#include "base/result.h"
+#include "engine/engine_metrics.h"
+#include "engine/executor.h"
+#include "engine/output_pump.h"
+#include "engine/request.h"
+#include "sched/scheduler.h"
+#include "text/tokenizer.h"
+
+namespace pagoda::engine {
+
+// What the engine works with. References outlive the engine.
+struct EngineParts {
+    std::unique_ptr<Executor> executor;
+    const text::Tokenizer* tokenizer = nullptr;
+    std::int64_t vocab_size = 0;  // of the logits; the tokenizer may know fewer
+    sched::SchedulerConfig scheduler;
+    std::string model_name;
+    base::MetricsRegistry* metrics = nullptr;
+    base::Logger* logger = nullptr;
+    const base::Clock* clock = nullptr;
+};
+
+class Engine {
+  public:
+    explicit Engine(EngineParts parts);
+    // Aborts what still runs.
+    ~Engine();
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    // Any thread. Refuses at once what can never run (kInvalidArgument with param, or
+    // kResourceExhausted), and what finds the queue full or the engine draining (kUnavailable).
+    // After success the sink gets events until the last one of every choice.
+    [[nodiscard]] base::Result<base::RequestId> submit(GenerateRequest request);
+    // Any thread. Running choices end with kAborted; ended requests are ignored.
+    void cancel(base::RequestId request);
+
+    // No new requests from now on; those under way go on.
+    void drain();
+    [[nodiscard]] bool draining() const { return draining_.load(std::memory_order_relaxed); }
+    // Choices that have not had their last event from the scheduler's side.
+    [[nodiscard]] std::int64_t num_active() const {
+        return active_.load(std::memory_order_acquire);
+    }
+    // Waits until nothing is active, at most that long. True when all is done.
+    [[nodiscard]] bool wait_idle(std::chrono::milliseconds at_most);
+
+    // Seconds the step under way has taken; 0 between steps. For the watchdog.
+    [[nodiscard]] double seconds_in_step() const;
+    [[nodiscard]] std::int64_t max_model_len() const { return config_.max_model_len; }
+    [[nodiscard]] std::int64_t vocab_size() const { return vocab_size_; }
+    [[nodiscard]] const text::Tokenizer& tokenizer() const { return tokenizer_; }
+
+  private:
+    struct Submit {
+        base::RequestId request;
+        std::vector<sched::SequenceSpec> specs;
+        std::vector<NewSequence> sequences;
+    };
+    struct Cancel {
+        base::RequestId request;
+    };
+    struct Stopped {  // by a stop string
+        base::SeqId seq;
+    };
+    using Command = std::variant<Submit, Cancel, Stopped>;
+
+    [[nodiscard]] base::Status check(const GenerateRequest& request) const;
+    [[nodiscard]] Submit make_submit(const GenerateRequest& request, base::RequestId id);
+
+    void run();
+    void take_commands();
+    void handle(Submit& command);
+    void handle(Cancel& command);
+    void handle(Stopped& command);
+    void step();
+    [[nodiscard]] std::vector<NewSequence> introduce(const sched::StepPlan& plan);
+    void deliver(StepOutput& output, base::TimePoint began, base::TimePoint ended);
+    void forget(base::SeqId seq);
+    void leave_queue(std::int64_t count);
+    void leave(std::int64_t count);
+
+    // Constant after construction.
+    const text::Tokenizer& tokenizer_;
+    const std::int64_t vocab_size_;
+    const sched::SchedulerConfig config_;
+    base::Logger& logger_;
+    const base::Clock& clock_;
+    EngineMetrics metrics_;
+
+    // Any thread.
+    std::atomic<std::uint64_t> next_request_{1};
+    std::atomic<std::uint64_t> next_sequence_{1};
+    std::atomic<std::int64_t> active_{0};
+    std::atomic<std::int64_t> queued_{0};  // submitted and not yet in a step
+    std::atomic<bool> draining_{false};
+    std::atomic<std::int64_t> step_began_ns_{0};  // 0: no step under way
+    base::BlockingQueue<Command> commands_;
+    std::mutex idle_mutex_;  // guards the change of active_ to 0
+    std::condition_variable idle_;
+
+    // Engine thread.
+    std::unique_ptr<Executor> executor_;
+    sched::Scheduler scheduler_;
+    std::unordered_map<base::SeqId, NewSequence> unintroduced_;
+    std::unordered_map<base::RequestId, std::vector<base::SeqId>> sequences_of_;
+    std::unordered_map<base::SeqId, base::RequestId> request_of_;
+
+    OutputPump pump_;
+    std::thread thread_;  // last: it uses everything above
+};
+
+}  // namespace pagoda::engine

@@ -1,0 +1,126 @@
+#include "engine/engine_metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace pagoda::engine {
+namespace {
+
+double seconds(base::Duration duration) {
+    return std::chrono::duration<double>(duration).count();
+}
+
+double milliseconds(base::Duration duration) {
+    return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+const std::vector<double> kTokenSeconds = {0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3,
+                                           0.4,  0.5,   0.75, 1.0,   2.5, 5.0,  7.5, 10.0};
+const std::vector<double> kFirstTokenSeconds = {0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08,
+                                                0.1,   0.25,  0.5,  0.75, 1.0,  2.5,  5.0,
+                                                7.5,   10.0,  20.0, 40.0, 80.0, 160.0};
+const std::vector<double> kRequestSeconds = {0.3,  0.5,   0.8,   1.0,   1.5,   2.0,    2.5,
+                                             5.0,  10.0,  15.0,  20.0,  30.0,  40.0,   50.0,
+                                             60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0};
+const std::vector<double> kStepTokens = {1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
+
+}  // namespace
+
+Timings timings_of(const ChoiceTimes& times) {
+    const auto span = [](base::TimePoint from, base::TimePoint to) {
+        return milliseconds(std::max(base::Duration::zero(), to - from));
+    };
+    if (times.first_step == base::TimePoint{}) return {};
+    Timings timings{.queue_ms = span(times.submitted, times.first_step)};
+    if (times.first_token == base::TimePoint{}) return timings;
+    timings.prefill_ms = span(times.first_step, times.first_token);
+    timings.decode_ms = span(times.first_token, times.last_token);
+    return timings;
+}
+
+EngineMetrics::EngineMetrics(base::MetricsRegistry& registry, const std::string& model_name) {
+    const base::Labels model = {{"model_name", model_name}};
+    running_ =
+        &registry.gauge("vllm:num_requests_running", "Sequences that hold KV blocks.", model);
+    waiting_ = &registry.gauge("vllm:num_requests_waiting",
+                               "Sequences that wait for their first step.", model);
+    kv_usage_ =
+        &registry.gauge("vllm:kv_cache_usage_perc", "Share of KV blocks in use, 0 to 1.", model);
+    kv_blocks_used_ =
+        &registry.gauge("pagoda:kv_blocks_used", "KV blocks held by sequences.", model);
+    preemptions_ =
+        &registry.counter("vllm:num_preemptions_total",
+                          "Sequences that gave their blocks back to be computed again.", model);
+    prompt_tokens_ = &registry.counter("vllm:prompt_tokens_total",
+                                       "Prompt tokens of requests whose prefill is done.", model);
+    generation_tokens_ =
+        &registry.counter("vllm:generation_tokens_total", "Tokens generated and delivered.", model);
+    registry.counter("vllm:prefix_cache_queries_total",
+                     "Prompt tokens looked up in the prefix cache.", model);
+    registry.counter("vllm:prefix_cache_hits_total", "Prompt tokens found in the prefix cache.",
+                     model);
+    constexpr std::array<const char*, 4> kReasons = {"stop", "length", "abort", "error"};
+    for (std::size_t reason = 0; reason < kReasons.size(); ++reason) {
+        base::Labels labels = model;
+        labels.emplace_back("finished_reason", kReasons[reason]);
+        finished_[reason] =
+            &registry.counter("vllm:request_success_total", "Finished choices by reason.", labels);
+    }
+    ttft_ = &registry.histogram("vllm:time_to_first_token_seconds",
+                                "From arrival to the first token.", kFirstTokenSeconds, model);
+    itl_ = &registry.histogram("vllm:inter_token_latency_seconds",
+                               "Between two tokens of a choice.", kTokenSeconds, model);
+    tpot_ = &registry.histogram("vllm:request_time_per_output_token_seconds",
+                                "Mean time per token after the first, per choice.", kTokenSeconds,
+                                model);
+    e2e_ = &registry.histogram("vllm:e2e_request_latency_seconds",
+                               "From arrival to the last token.", kRequestSeconds, model);
+    queue_time_ = &registry.histogram("vllm:request_queue_time_seconds",
+                                      "From arrival to the first step.", kRequestSeconds, model);
+    prefill_time_ =
+        &registry.histogram("vllm:request_prefill_time_seconds",
+                            "From the first step to the first token.", kRequestSeconds, model);
+    decode_time_ = &registry.histogram("vllm:request_decode_time_seconds",
+                                       "From the first token to the last.", kRequestSeconds, model);
+    iteration_tokens_ = &registry.histogram("vllm:iteration_tokens_total",
+                                            "Tokens computed in a step.", kStepTokens, model);
+    step_time_ = &registry.histogram("pagoda:step_time_seconds", "Duration of a step.",
+                                     kTokenSeconds, model);
+}
+
+void EngineMetrics::on_step(const sched::SchedulerStats& stats, std::int64_t num_tokens,
+                            base::Duration duration) {
+    running_->set(static_cast<double>(stats.running));
+    waiting_->set(static_cast<double>(stats.waiting));
+    kv_usage_->set(stats.kv_usage);
+    kv_blocks_used_->set(static_cast<double>(stats.blocks_used));
+    preemptions_->add(static_cast<double>(stats.preemptions - preemptions_seen_));
+    preemptions_seen_ = stats.preemptions;
+    if (num_tokens == 0) return;
+    iteration_tokens_->observe(static_cast<double>(num_tokens));
+    step_time_->observe(seconds(duration));
+}
+
+void EngineMetrics::on_first_token(const ChoiceTimes& times) {
+    ttft_->observe(seconds(times.first_token - times.submitted));
+    queue_time_->observe(seconds(times.first_step - times.submitted));
+    prefill_time_->observe(seconds(times.first_token - times.first_step));
+}
+
+void EngineMetrics::on_token(base::Duration since_last) {
+    itl_->observe(seconds(since_last));
+}
+
+void EngineMetrics::on_finish(FinishReason reason, const ChoiceTimes& times,
+                              std::int64_t num_tokens) {
+    finished_[static_cast<std::size_t>(reason)]->add();
+    if (reason == FinishReason::kAborted || reason == FinishReason::kError) return;
+    e2e_->observe(seconds(times.last_token - times.submitted));
+    decode_time_->observe(seconds(times.last_token - times.first_token));
+    if (num_tokens > 1)
+        tpot_->observe(seconds(times.last_token - times.first_token) /
+                       static_cast<double>(num_tokens - 1));
+}
+
+}  // namespace pagoda::engine

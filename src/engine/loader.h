@@ -1,0 +1,35 @@
+#pragma once
+// Loading a model into a local executor: weights, KV memory, runner. Called once, from the thread
+// that owns the device context's team until the engine takes over.
+
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/model_runner.h"
+#include "formats/checkpoint.h"
+#include "model/model.h"
+
+namespace pagoda::engine {
+
+struct LoadOptions {
+    model::ModelLimits limits;
+    kernels::KvDType kv_dtype = kernels::KvDType::kBF16;
+    std::vector<std::int64_t> group_blocks;  // KV blocks per group, from the memory plan
+    model::LoadProgress progress;
+};
+
+// The KV memory of a model; `blocks` per KV group.
+[[nodiscard]] std::unique_ptr<kv::KvStore> make_kv_store(const model::DecoderSpec& spec,
+                                                         kernels::KvDType dtype,
+                                                         const std::vector<std::int64_t>& blocks);
+
+[[nodiscard]] base::Result<std::unique_ptr<ModelRunner>> load_runner(
+    const formats::Checkpoint& checkpoint, const kernels::DeviceContext& device,
+    const LoadOptions& options);
+
+// The scheduler's view of the KV groups.
+[[nodiscard]] std::vector<sched::KvGroupSpec> scheduler_groups(
+    const std::vector<model::KvGroup>& groups, const std::vector<std::int64_t>& blocks);
+
+}  // namespace pagoda::engine

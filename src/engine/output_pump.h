@@ -1,0 +1,85 @@
+#pragma once
+// OutputPump: makes text of tokens. On a thread of its own it detokenises, looks for stop strings
+// and hands TokenEvents to the sinks, so that text never holds up a step. The engine thread pushes,
+// any thread may register. Every registered choice gets exactly one last event.
+
+#include <functional>
+#include <memory>
+#include <thread>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/queue.h"
+#include "engine/engine_metrics.h"
+#include "engine/executor.h"
+#include "engine/request.h"
+#include "text/tokenizer.h"
+
+namespace pagoda::engine {
+
+// A choice that will produce tokens.
+struct NewOutput {
+    base::SeqId seq;
+    int choice = 0;
+    std::int64_t prompt_tokens = 0;
+    bool wants_prompt_logprobs = false;
+    std::vector<std::string> stop;
+    bool include_stop_string = false;
+    bool skip_special_tokens = true;
+    std::shared_ptr<TokenSink> sink;
+    base::TimePoint submitted;
+};
+
+// What one step produced for one sequence.
+struct SequenceOutput {
+    base::SeqId seq;
+    std::vector<base::TokenId> tokens;
+    SequenceDetails details;
+    std::optional<FinishReason> finish;
+    base::TimePoint step_began, step_ended;
+};
+
+class OutputPump {
+  public:
+    // on_stopped: called on the pump's thread when a stop string ended a sequence that the engine
+    // still runs. All references must outlive the pump.
+    OutputPump(const text::Tokenizer& tokenizer, EngineMetrics& metrics,
+               std::function<void(base::SeqId)> on_stopped);
+    // Ends what is still open with kAborted and joins the thread.
+    ~OutputPump();
+    OutputPump(const OutputPump&) = delete;
+    OutputPump& operator=(const OutputPump&) = delete;
+
+    void add(NewOutput output);
+    void push(std::vector<SequenceOutput> step);
+    // Ends a choice with that reason, or with an error; nothing happens if it has ended already.
+    void end(base::SeqId seq, FinishReason reason, std::optional<base::Error> error = std::nullopt);
+
+  private:
+    struct End {
+        base::SeqId seq;
+        FinishReason reason;
+        std::optional<base::Error> error;
+    };
+    using Message = std::variant<NewOutput, std::vector<SequenceOutput>, End>;
+    struct Choice;
+
+    void run();
+    void handle(NewOutput& output);
+    void handle(std::vector<SequenceOutput>& step);
+    void handle(End& end);
+    void deliver(Choice& choice, SequenceOutput& output);
+    void append_tokens(Choice& choice, SequenceOutput& output, TokenEvent& event);
+    void finish(Choice& choice, TokenEvent event);
+
+    const text::Tokenizer& tokenizer_;
+    EngineMetrics& metrics_;
+    std::function<void(base::SeqId)> on_stopped_;
+    base::BlockingQueue<Message> messages_;
+    std::unordered_map<base::SeqId, std::unique_ptr<Choice>> choices_;  // pump thread
+    std::thread thread_;
+};
+
+}  // namespace pagoda::engine

@@ -1,0 +1,71 @@
+#pragma once
+// GenerateRequest and TokenEvent: the seam between serve and engine. Value types.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "decode/sampler.h"
+#include "decode/sampling_params.h"
+#include "sched/step_plan.h"
+
+namespace pagoda::engine {
+
+using sched::FinishReason;
+
+struct Usage {
+    std::int64_t prompt_tokens = 0;
+    std::int64_t cached_tokens = 0;      // of the prompt, found in the prefix cache
+    std::int64_t completion_tokens = 0;  // of this choice, end and stop tokens included
+};
+
+// Milliseconds of one choice.
+struct Timings {
+    double queue_ms = 0;    // from submit to its first step
+    double prefill_ms = 0;  // from there to its first token
+    double decode_ms = 0;   // from there to its last
+};
+
+// News of one choice. Events of a choice come in order; the one with `finish` or `error` is its
+// last. Joined `text` is the answer.
+struct TokenEvent {
+    int choice = 0;
+    std::string text;                            // valid UTF-8, may be empty
+    std::vector<base::TokenId> tokens;           // produced since the last event
+    std::vector<decode::TokenLogprob> logprobs;  // as many as tokens, when asked for
+    // Prompt tokens' log-probabilities, from the second token on; all at once, before any token.
+    std::vector<decode::TokenLogprob> prompt_logprobs;
+    std::optional<FinishReason> finish;
+    std::optional<std::string> stop_string;   // which one ended it
+    std::optional<base::TokenId> stop_token;  // which end or stop token ended it
+    std::optional<base::Error> error;         // the request failed; others did not
+    Usage usage;                              // so far
+    Timings timings;                          // with the last event
+};
+
+// Where a request's events go. Called on the engine's output thread, one call at a time; must not
+// block. Calls end with the last event of every choice.
+class TokenSink {
+  public:
+    virtual ~TokenSink() = default;
+    virtual void on_event(TokenEvent&& event) noexcept = 0;
+};
+
+struct GenerateRequest {
+    std::string id;  // for logs and traces: x-request-id
+    base::ClientId client;
+    std::int32_t priority = 0;
+    std::vector<base::TokenId> prompt;
+    decode::SamplingParams sampling;
+    int num_choices = 1;  // choice k samples with seed + k
+    std::vector<std::string> stop;
+    bool include_stop_string = false;
+    bool skip_special_tokens = true;
+    std::shared_ptr<TokenSink> sink;  // owned by the engine until the last event, and by the caller
+};
+
+}  // namespace pagoda::engine

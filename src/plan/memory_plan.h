@@ -1,0 +1,50 @@
+#pragma once
+// MemoryPlan: what a model will take on this machine, decided before anything is loaded. Pure
+// arithmetic; thread-safe.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/model.h"
+
+namespace pagoda::plan {
+
+struct MemoryBudget {
+    std::uint64_t limit_bytes = 0;                // what this process may use in all
+    double utilization = 0.9;                     // share of the limit for everything
+    std::uint64_t in_use_bytes = 0;               // resident before loading
+    std::optional<std::uint64_t> kv_cache_bytes;  // overrides what is left for KV
+    std::optional<std::int64_t> max_model_len;    // an explicit value is kept or refused
+    std::int64_t max_num_seqs = 64;
+    std::int64_t max_num_batched_tokens = 512;
+};
+
+struct MemoryPlan {
+    std::uint64_t limit_bytes = 0;  // limit * utilization
+    std::uint64_t weights_bytes = 0;
+    std::uint64_t workspace_bytes = 0;
+    std::uint64_t other_bytes = 0;  // the process itself, tokenizer, queues
+    std::uint64_t kv_bytes = 0;
+    std::vector<std::int64_t> group_blocks;  // KV blocks per group
+    std::int64_t kv_tokens = 0;              // positions that the fullest-looking group holds
+    std::int64_t max_model_len = 0;
+    bool max_model_len_lowered = false;  // from the model's context, to fit
+    double full_sequences = 0;           // sequences of max_model_len that fit at once
+
+    // Lines for people: one per part.
+    [[nodiscard]] std::string describe() const;
+};
+
+// Errors name what does not fit, how much it needs and how much there is, and what to change.
+[[nodiscard]] base::Result<MemoryPlan> make_memory_plan(const model::ModelSizes& sizes,
+                                                        const MemoryBudget& budget);
+
+// Blocks that one sequence of `tokens` takes in a group, when a step computes at most
+// `step_tokens` of it.
+[[nodiscard]] std::int64_t blocks_of_sequence(std::int64_t window, std::int64_t tokens,
+                                              std::int64_t step_tokens);
+
+}  // namespace pagoda::plan
