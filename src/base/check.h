@@ -12,7 +12,7 @@ namespace pagoda::base {
 
 }  // namespace pagoda::base
 
-#define CHECK(condition, message)                                                         \
-    (static_cast<bool>(condition)                                                         \
-         ? static_cast<void>(0)                                                           \
+#define CHECK(condition, message) \
+    (static_cast<bool>(condition) \
+         ? static_cast<void>(0)   \
          : ::pagoda::base::check_failed(__FILE__, __LINE__, #condition, (message)))

@@ -1,7 +1,9 @@
 #pragma once
 // Time as a dependency, so that tests own it. Implementations are thread-safe.
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 
 namespace pagoda::base {
 
@@ -22,12 +24,14 @@ class Clock {
 // A clock that moves only when told; one thread advances, any reads.
 class FakeClock final : public Clock {
   public:
-    [[nodiscard]] TimePoint now() const override { return now_; }
+    [[nodiscard]] TimePoint now() const override {
+        return TimePoint(Duration(now_.load(std::memory_order_relaxed)));
+    }
     [[nodiscard]] std::int64_t unix_seconds() const override { return 1'700'000'000; }
-    void advance(Duration by) { now_ += by; }
+    void advance(Duration by) { now_.fetch_add(by.count(), std::memory_order_relaxed); }
 
   private:
-    TimePoint now_{};
+    std::atomic<Duration::rep> now_{0};
 };
 
 }  // namespace pagoda::base

@@ -3,6 +3,7 @@
 // order of their keys. Parsing (RFC 8259) is strict, iterative and limited; nlohmann-json stays
 // inside json.cpp, so that this header costs nothing. A value type; not thread-safe.
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,21 +32,22 @@ class Json {
         int indent = -1;                        // -1: one line
         std::string_view item_separator = ",";  // between items
         std::string_view key_separator = ":";   // between key and value
-        bool ensure_ascii = false;              // escape everything above 0x7f
+        bool ensure_ascii = false;              // escape everything above 0x7e
         bool sort_keys = false;
     };
 
     Json() = default;
-    Json(std::nullptr_t) {}                                   // NOLINT: implicit
-    Json(bool value) : value_(value) {}                       // NOLINT: implicit
-    Json(int value) : value_(std::int64_t{value}) {}          // NOLINT: implicit
-    Json(std::int64_t value) : value_(value) {}               // NOLINT: implicit
-    Json(double value) : value_(value) {}                     // NOLINT: implicit
-    Json(std::string value) : value_(std::move(value)) {}     // NOLINT: implicit
+    Json(std::nullptr_t) {}                                       // NOLINT: implicit
+    template <std::same_as<bool> Bool>                            // a pointer is no boolean
+    Json(Bool value) : value_(value) {}                           // NOLINT: implicit
+    Json(int value) : value_(std::int64_t{value}) {}              // NOLINT: implicit
+    Json(std::int64_t value) : value_(value) {}                   // NOLINT: implicit
+    Json(double value) : value_(value) {}                         // NOLINT: implicit
+    Json(std::string value) : value_(std::move(value)) {}         // NOLINT: implicit
     Json(std::string_view value) : value_(std::string(value)) {}  // NOLINT: implicit
-    Json(const char* value) : value_(std::string(value)) {}   // NOLINT: implicit
-    Json(Array value);                                        // NOLINT: implicit
-    Json(Object value);                                       // NOLINT: implicit
+    Json(const char* value) : value_(std::string(value)) {}       // NOLINT: implicit
+    Json(Array value);                                            // NOLINT: implicit
+    Json(Object value);                                           // NOLINT: implicit
 
     static Json array() { return Json(Array{}); }
     static Json object() { return Json(Object{}); }
@@ -53,10 +55,13 @@ class Json {
     // Errors name line and column, the depth or the duplicate key. Invalid UTF-8, duplicate keys,
     // a byte-order mark and trailing text are refused. Integers outside int64 become kDouble.
     [[nodiscard]] static Result<Json> parse(std::string_view text, const ParseLimits& limits);
-    [[nodiscard]] static Result<Json> parse(std::string_view text) { return parse(text, ParseLimits{}); }
+    [[nodiscard]] static Result<Json> parse(std::string_view text) {
+        return parse(text, ParseLimits{});
+    }
 
     // Always valid JSON: invalid UTF-8 is written as U+FFFD, NaN and infinities as null. Doubles
-    // are the shortest text that reads back equal.
+    // are the shortest text that reads back equal, and keep a point or exponent: 1.0, 1e-05. The
+    // text is that of Python's json.dumps under the same separators, indent and ensure_ascii.
     [[nodiscard]] std::string dump(const DumpOptions& options) const;
     [[nodiscard]] std::string dump() const { return dump(DumpOptions{}); }
 
@@ -88,18 +93,32 @@ class Json {
     // Appends. REQUIRES: is_array().
     void push_back(Json value);
 
+    // Equal as documents: members in any order, and 1 equals 1.0. NaN equals nothing.
     friend bool operator==(const Json& a, const Json& b);
 
   private:
-    std::variant<std::monostate, bool, std::int64_t, double, std::string,
-                 std::unique_ptr<Array>, std::unique_ptr<Object>>
-        value_;
+    using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string,
+                               std::unique_ptr<Array>, std::unique_ptr<Object>>;
+
+    [[nodiscard]] bool is_container() const { return is_array() || is_object(); }
+    void release_children() noexcept;
+
+    Value value_;
+
   public:
-    ~Json();  // iterative: deep values do not overflow the stack
+    // Destruction, copy, dump and comparison are iterative: deep values do not overflow the stack.
+    ~Json() {
+        if (is_container()) release_children();
+    }
     Json(const Json& other);
     Json& operator=(const Json& other);
-    Json(Json&& other) noexcept = default;
-    Json& operator=(Json&& other) noexcept = default;
+    // The source becomes null. Assigning a part of a value to the value itself is allowed.
+    Json(Json&& other) noexcept : value_(std::exchange(other.value_, std::monostate{})) {}
+    Json& operator=(Json&& other) noexcept {
+        Value taken = std::exchange(other.value_, std::monostate{});
+        value_.swap(taken);
+        return *this;
+    }
 };
 
 }  // namespace pagoda::base

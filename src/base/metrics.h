@@ -12,11 +12,17 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
+
 namespace pagoda::base {
 
 class Counter {
   public:
-    void add(double by = 1) { value_.fetch_add(by, std::memory_order_relaxed); }
+    // by >= 0: a counter never goes down.
+    void add(double by = 1) {
+        CHECK(by >= 0, "a counter never goes down");
+        value_.fetch_add(by, std::memory_order_relaxed);
+    }
     [[nodiscard]] double value() const { return value_.load(std::memory_order_relaxed); }
 
   private:
@@ -37,6 +43,7 @@ class Histogram {
   public:
     // bounds: ascending upper bounds; a last bucket for infinity is implied.
     explicit Histogram(std::vector<double> bounds);
+    // NaN is counted in the last bucket and left out of the sum, which it would destroy.
     void observe(double value);
     [[nodiscard]] std::span<const double> bounds() const { return bounds_; }
     // A consistent enough copy: cumulative counts never exceed count().
@@ -60,7 +67,8 @@ class MetricsRegistry {
     MetricsRegistry& operator=(const MetricsRegistry&) = delete;
 
     // The same name and labels give the same object. Names match [a-zA-Z_:][a-zA-Z0-9_:]*; a name
-    // registered with another kind is a broken invariant.
+    // registered with another kind or other bounds is a broken invariant. The order of the labels
+    // means nothing. Labels that the outside chooses must be bounded by the caller.
     Counter& counter(std::string_view name, std::string_view help, const Labels& labels = {});
     Gauge& gauge(std::string_view name, std::string_view help, const Labels& labels = {});
     Histogram& histogram(std::string_view name, std::string_view help, std::vector<double> bounds,

@@ -35,7 +35,7 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
   public:
-    Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit
+    Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
     Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
 
     [[nodiscard]] bool ok() const { return state_.index() == 0; }
@@ -60,8 +60,14 @@ class [[nodiscard]] Result {
     T operator*() && { return std::move(*this).value(); }
 
     // REQUIRES: !ok()
-    [[nodiscard]] const Error& error() const& { return *std::get_if<1>(&state_); }
-    [[nodiscard]] Error error() && { return std::move(*std::get_if<1>(&state_)); }
+    [[nodiscard]] const Error& error() const& {
+        CHECK(!ok(), "error() of a success");
+        return *std::get_if<1>(&state_);
+    }
+    [[nodiscard]] Error error() && {
+        CHECK(!ok(), "error() of a success");
+        return std::move(*std::get_if<1>(&state_));
+    }
 
   private:
     [[nodiscard]] std::string error_message() const { return ok() ? "" : error().message; }
@@ -78,8 +84,14 @@ class [[nodiscard]] Result<void> {
     [[nodiscard]] bool ok() const { return !error_.has_value(); }
     explicit operator bool() const { return ok(); }
     // REQUIRES: !ok()
-    [[nodiscard]] const Error& error() const& { return *error_; }
-    [[nodiscard]] Error error() && { return std::move(*error_); }
+    [[nodiscard]] const Error& error() const& {
+        CHECK(!ok(), "error() of a success");
+        return *error_;
+    }
+    [[nodiscard]] Error error() && {
+        CHECK(!ok(), "error() of a success");
+        return std::move(*error_);
+    }
 
   private:
     std::optional<Error> error_;

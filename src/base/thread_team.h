@@ -24,8 +24,9 @@ class ThreadTeam {
     // Calls job(thread_index) once on every thread, 0 <= thread_index < num_threads().
     template <class Job>
     void run(const Job& job) {
-        run_erased([](const void* context, int thread) { (*static_cast<const Job*>(context))(thread); },
-                   &job);
+        run_erased(
+            [](const void* context, int thread) { (*static_cast<const Job*>(context))(thread); },
+            &job);
     }
 
     // Calls body(item) for 0 <= item < num_items, items handed out in ascending order to whichever
@@ -38,7 +39,8 @@ class ThreadTeam {
         }
         std::atomic<std::int64_t> next{0};
         run([&](int) {
-            for (std::int64_t item; (item = next.fetch_add(1, std::memory_order_relaxed)) < num_items;)
+            for (std::int64_t item;
+                 (item = next.fetch_add(1, std::memory_order_relaxed)) < num_items;)
                 body(item);
         });
     }
@@ -52,7 +54,7 @@ class ThreadTeam {
 
   private:
     using ErasedJob = void (*)(const void* context, int thread);
-    void run_erased(ErasedJob job, const void* context);
+    void run_erased(ErasedJob job, const void* context) noexcept;
     struct Impl;
     const int num_threads_;
     std::unique_ptr<Impl> impl_;

@@ -1,0 +1,69 @@
+#pragma once
+// 128-bit hashes of bytes (XXH3). Equal on every machine and build for the same bytes and key. Not
+// cryptographic: a key that an attacker does not know keeps collisions from being built in advance,
+// and is what tables over outside data use. Value types; a Hasher128 belongs to one thread.
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace pagoda::base {
+
+struct Hash128 {
+    std::uint64_t low = 0;
+    std::uint64_t high = 0;
+
+    friend constexpr auto operator<=>(const Hash128&, const Hash128&) = default;
+    // 32 lower-case hex digits, high half first.
+    [[nodiscard]] std::string hex() const;
+};
+
+class HashKey {
+  public:
+    // The same seed gives the same key. Any number of bytes, also none.
+    explicit HashKey(std::span<const std::byte> seed);
+    // A key from the operating system's randomness, new at every call.
+    [[nodiscard]] static HashKey random();
+
+    [[nodiscard]] std::span<const std::byte> secret() const { return secret_; }
+
+  private:
+    std::array<std::byte, 192> secret_{};
+};
+
+[[nodiscard]] Hash128 hash128(std::span<const std::byte> bytes);
+[[nodiscard]] Hash128 hash128(std::span<const std::byte> bytes, const HashKey& key);
+[[nodiscard]] Hash128 hash128(std::string_view text, const HashKey& key);
+
+// The hash of pieces as they come: equals hash128() of all pieces joined.
+class Hasher128 {
+  public:
+    Hasher128();
+    explicit Hasher128(const HashKey& key);
+    ~Hasher128();
+    Hasher128(Hasher128&&) noexcept;
+    Hasher128& operator=(Hasher128&&) noexcept;
+
+    void update(std::span<const std::byte> bytes);
+    // The hash so far; more may follow.
+    [[nodiscard]] Hash128 digest() const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace pagoda::base
+
+template <>
+struct std::hash<pagoda::base::Hash128> {
+    std::size_t operator()(const pagoda::base::Hash128& value) const noexcept {
+        return static_cast<std::size_t>(value.low);
+    }
+};
