@@ -65,6 +65,11 @@ class Layers:
         return next((cycle for cycle in map(visit, self.modules) if cycle), None)
 
 
+def is_test(path):
+    """Tests end in _test.cpp; what only they include is named *_for_test.h."""
+    return path.name.endswith(("_test.cpp", "_for_test.h"))
+
+
 def resolve(root, path, name):
     """The file that a quoted include means: root-relative below src/, and for apps/ also beside the includer."""
     candidate = Path("src") / name
@@ -83,6 +88,8 @@ def own_include(root, layers, path, name):
         return f'"{name}" is no file below src/ (includes are root-relative)'
     if target.suffix == ".cpp":
         return f'"{name}" is a source file'
+    if is_test(target) and not is_test(path):
+        return f'"{name}" is for tests only'
     source, destination = layers.module_of(path), layers.module_of(target)
     if destination is None:
         return f'"{name}" lies in no module of layers.toml'
@@ -98,7 +105,7 @@ def system_include(layers, path, name):
     if name in SYSTEM_HEADERS or name.startswith(SYSTEM_FOLDERS):
         return None
     allowed = tuple(layers.modules[layers.module_of(path)]["libraries"])
-    if path.name.endswith("_test.cpp"):
+    if is_test(path):
         allowed += TEST_LIBRARIES
     if name.startswith(allowed):
         return None

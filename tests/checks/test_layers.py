@@ -64,6 +64,13 @@ class Layers(PlantedTree):
         self.write("src/base/bad.cpp", "#include <gtest/gtest.h>\n")
         self.assert_one(check_layers.check(self.root), "<gtest/gtest.h>", "base")
 
+    def test_what_is_for_tests_stays_among_tests(self):
+        self.write("src/base/tree_for_test.h", "#pragma once\n#include <gtest/gtest.h>\n")
+        self.write("src/base/good_test.cpp", '#include "base/tree_for_test.h"\n')
+        self.assertEqual(check_layers.check(self.root), [])
+        self.write("src/base/bad.cpp", '#include "base/tree_for_test.h"\n')
+        self.assert_one(check_layers.check(self.root), "src/base/bad.cpp:1", "for tests only")
+
     def test_an_unlisted_library_fails(self):
         self.write("src/kv/index/bad.cpp", "#include <fmt/core.h>\n")
         self.assert_one(check_layers.check(self.root), "<fmt/core.h>", "kv-index")

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# From a clone to a running server:  quickstart.sh [--model PATH] [--port N] [--no-serve]
+# Installs what is missing, builds, fetches the default model and serves it on 127.0.0.1. Every step is skipped where its result is there.
+set -euo pipefail
+
+usage() {
+    cat <<'TEXT'
+quickstart.sh [--model PATH] [--port N] [--no-serve]
+  --model PATH   serve this GGUF file (default: SmolLM2-135M-Instruct, fetched into the cache)
+  --port N       listen on 127.0.0.1:N (default: 8080)
+  --no-serve     stop when all is built and fetched
+TEXT
+}
+
+model=
+port=8080
+serve=yes
+while [ $# -gt 0 ]; do
+    case $1 in
+        --model | --port)
+            if [ $# -lt 2 ]; then
+                echo "quickstart: $1 needs a value" >&2
+                exit 2
+            fi
+            if [ "$1" = --model ]; then model=$2; else port=$2; fi
+            shift 2
+            ;;
+        --no-serve)
+            serve=no
+            shift
+            ;;
+        -h | --help)
+            usage
+            exit 0
+            ;;
+        *)
+            echo "quickstart: unknown argument '$1'" >&2
+            usage >&2
+            exit 2
+            ;;
+    esac
+done
+if ! [[ $port =~ ^[0-9]{1,5}$ ]] || [ "$port" -lt 1 ] || [ "$port" -gt 65535 ]; then
+    echo "quickstart: --port must be 1 to 65535, got '$port'" >&2
+    exit 2
+fi
+if [ -n "$model" ]; then
+    if ! [ -r "$model" ]; then
+        echo "quickstart: cannot read the model '$model'" >&2
+        exit 2
+    fi
+    model=$(realpath "$model")
+fi
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+bash scripts/install_packages.sh build
+
+pagoda=build/release/apps/pagoda
+if ! [ -f build/release/build.ninja ]; then
+    # Tests need packages that serving does not; scripts/test.sh turns them on in the same tree.
+    cmake --preset release -DPAGODA_TESTS=OFF >/dev/null
+fi
+ninja -C build/release -j "$(nproc)" --quiet pagoda
+[ -n "$model" ] || model=$(bash scripts/fetch-model.sh)
+
+if [ "$serve" = no ]; then
+    echo "Built $pagoda. To serve:"
+    echo "  $pagoda serve $model --port $port"
+    exit 0
+fi
+
+# In a session of its own, so that the terminal's Ctrl-C reaches this script alone and the server gets one signal to stop by.
+setsid "$pagoda" serve "$model" --port "$port" &
+server=$!
+trap 'kill -TERM "$server" 2>/dev/null || true' INT TERM HUP
+
+address=http://127.0.0.1:$port
+until curl -fsS -o /dev/null --max-time 2 "$address/ready" 2>/dev/null; do
+    if ! kill -0 "$server" 2>/dev/null; then
+        status=0
+        wait "$server" || status=$?
+        echo "quickstart: the server ended before it was ready (status $status)" >&2
+        exit "$((status == 0 ? 1 : status))"
+    fi
+    sleep 0.2
+done
+
+cat <<TEXT
+
+Pagoda serves $(basename "$model") at $address
+
+  curl -N $address/v1/chat/completions -H 'content-type: application/json' \\
+    -d '{"messages": [{"role": "user", "content": "What is the capital of France?"}], "stream": true}'
+
+Stop it with Ctrl-C.
+TEXT
+
+# wait returns early when a trapped signal arrives; the server's own exit status is what counts.
+status=0
+while kill -0 "$server" 2>/dev/null; do
+    status=0
+    wait "$server" || status=$?
+done
+exit "$status"
