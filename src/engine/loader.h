@@ -9,6 +9,7 @@
 #include "engine/model_runner.h"
 #include "formats/checkpoint.h"
 #include "model/model.h"
+#include "sched/scheduler.h"
 
 namespace pagoda::engine {
 
