@@ -1,0 +1,89 @@
+#include "base/hash.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace pagoda::base {
+namespace {
+
+std::vector<std::byte> counting_bytes(std::size_t count) {
+    std::vector<std::byte> bytes(count);
+    for (std::size_t index = 0; index < count; ++index) {
+        bytes[index] = static_cast<std::byte>(index * 7 + index / 256);
+    }
+    return bytes;
+}
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+    return std::as_bytes(std::span(text));
+}
+
+// The vectors are XXH3_128bits of the published algorithm: they must never change, since hashes
+// are stored in files.
+TEST(Hash128, GivesTheValuesOfTheAlgorithm) {
+    EXPECT_EQ(hash128(bytes_of("")).hex(), "99aa06d3014798d86001c324468d497f");
+    EXPECT_EQ(hash128(bytes_of("a")).hex(), "a96faf705af16834e6c632b61e964e1f");
+    EXPECT_EQ(hash128(bytes_of("abc")).hex(), "06b05ab6733a618578af5f94892f3950");
+}
+
+TEST(Hash128, EveryByteAndTheLengthCount) {
+    std::unordered_set<Hash128> seen;
+    std::vector<std::byte> bytes = counting_bytes(600);
+    for (std::size_t length = 0; length <= bytes.size(); ++length) {
+        EXPECT_TRUE(seen.insert(hash128(std::span(bytes).first(length))).second) << length;
+    }
+    for (std::size_t index = 0; index < bytes.size(); ++index) {
+        bytes[index] ^= std::byte{1};
+        EXPECT_TRUE(seen.insert(hash128(bytes)).second) << index;
+        bytes[index] ^= std::byte{1};
+    }
+}
+
+TEST(Hash128, TheKeyDecides) {
+    const HashKey one(bytes_of("tenant one"));
+    const HashKey same(bytes_of("tenant one"));
+    const HashKey other(bytes_of("tenant two"));
+    for (const std::size_t length : {0U, 1U, 8U, 16U, 100U, 200U, 1000U}) {
+        const std::vector<std::byte> bytes = counting_bytes(length);
+        EXPECT_EQ(hash128(bytes, one), hash128(bytes, same));
+        EXPECT_NE(hash128(bytes, one), hash128(bytes, other));
+        EXPECT_NE(hash128(bytes, one), hash128(bytes));
+        EXPECT_NE(hash128(bytes, HashKey::random()), hash128(bytes, HashKey::random()));
+    }
+    EXPECT_EQ(hash128("text", one), hash128(bytes_of("text"), one));
+}
+
+TEST(Hasher128, PiecesHashAsTheWhole) {
+    const std::vector<std::byte> bytes = counting_bytes(5000);
+    const HashKey key(bytes_of("key"));
+    for (const std::size_t piece_bytes : {1U, 7U, 64U, 1024U, 5000U}) {
+        Hasher128 plain;
+        Hasher128 keyed(key);
+        std::span<const std::byte> rest = bytes;
+        while (!rest.empty()) {
+            const auto piece = rest.first(std::min<std::size_t>(piece_bytes, rest.size()));
+            plain.update(piece);
+            keyed.update(piece);
+            rest = rest.subspan(piece.size());
+        }
+        EXPECT_EQ(plain.digest(), hash128(bytes));
+        EXPECT_EQ(keyed.digest(), hash128(bytes, key));
+    }
+}
+
+TEST(Hasher128, MayBeReadInBetweenAndMoved) {
+    const HashKey key(bytes_of("key"));
+    Hasher128 hasher(key);
+    EXPECT_EQ(hasher.digest(), hash128(std::span<const std::byte>(), key));
+    hasher.update(bytes_of("ab"));
+    EXPECT_EQ(hasher.digest(), hash128("ab", key));
+    Hasher128 moved = std::move(hasher);
+    moved.update(bytes_of("c"));
+    EXPECT_EQ(moved.digest(), hash128("abc", key));
+}
+
+}  // namespace
+}  // namespace pagoda::base
