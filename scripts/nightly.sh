@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# What takes hours:  nightly.sh [FUZZ_SECONDS] [SOAK_SECONDS]   (defaults: 1800 per fuzzer, 3600)
+# All stages of test.sh with long fuzzing, clang-tidy over every source, the clang Release build with all tests and benches, and a soak of
+# the server. Bench results go to build/bench/. A part that fails does not keep the next from running.
+set -uo pipefail
+
+fuzz_seconds=${1:-1800}
+soak_seconds=${2:-3600}
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+failed=()
+
+part() {
+    local name=$1
+    shift
+    echo
+    echo "=== nightly: $name"
+    "$@" || failed+=("$name")
+}
+
+clang_release() {
+    cmake --preset clang --log-level=WARNING &&
+        ninja -C build/clang --quiet &&
+        ctest --test-dir build/clang -j "$(nproc)" --output-on-failure --no-tests=error
+}
+
+benches() {
+    local status=0 bench
+    mkdir -p build/bench
+    while IFS= read -r bench; do
+        "$bench" --benchmark_out="build/bench/$(basename "$bench").json" --benchmark_out_format=json || status=1
+    done < <(find build/clang/bench -name '*_bench' -type f -executable | sort)
+    local model
+    model=$(bash scripts/fetch-model.sh) || return 1
+    build/release/apps/pagoda bench roof --json >build/bench/roof.json || status=1
+    build/release/apps/pagoda bench engine "$model" --json >build/bench/engine.json || status=1
+    return "$status"
+}
+
+soak() {
+    PAGODA_BIN=$PWD/build/release/apps/pagoda PAGODA_MODEL=$(bash scripts/fetch-model.sh) \
+        build/venv/bin/python -B tests/e2e/soak.py --seconds "$soak_seconds"
+}
+
+part "all stages" bash scripts/test.sh --fuzz-seconds "$fuzz_seconds"
+part "clang-tidy on every source" python3 -B scripts/check_tidy.py --all
+part "clang Release" clang_release
+part "benches" benches
+part "soak" soak
+
+echo
+if [ ${#failed[@]} -gt 0 ]; then
+    echo "nightly: failed: ${failed[*]}"
+    exit 1
+fi
+echo "nightly: all parts passed"
