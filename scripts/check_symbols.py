@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Holds the kernel variants to one kind of symbol:  check_symbols.py BUILD_FOLDER
+"""Holds the kernel variants to symbols of their own:  check_symbols.py BUILD_FOLDER
 
-An object that was compiled for an instruction set may export nothing but its tables (pagoda::...::table_<variant>, or table_<variant>_<part>
-where a variant has several sources), and no weak symbol at all: the linker could keep the AVX-512 copy of an inline function for
-the whole program. Optimisation hides such symbols, so every source of a variant is compiled once more with -O0 and looked at too.
+An object that was compiled for an instruction set may export its table (pagoda::kernels::table_<variant>) and the entry points
+in its own namespace (pagoda::kernels::<variant>::...), and no weak symbol at all: the linker could keep the AVX-512 copy of an
+inline function for the whole program. Optimisation hides such symbols, so every source of a variant is compiled once more
+with -O0 and looked at too.
 """
 import json
 import re
@@ -32,12 +33,12 @@ def symbols(path):
 
 
 def object_problems(path, variant, label):
-    own = re.compile(rf"pagoda::(?:\w+::)*table_{variant}(?:_\w+)?(?:\(\))?$")
+    own = re.compile(rf"pagoda::kernels::(?:table_{variant}$|{variant}::\w+\()")
     for kind, name in symbols(path):
         if kind in WEAK:
             yield f"{label}: weak symbol {name}"
         elif not own.match(name):
-            yield f"{label}: exports {name}, allowed is table_{variant}"
+            yield f"{label}: exports {name}, allowed are table_{variant} and {variant}::..."
 
 
 def unoptimised(entry, folder, index):

@@ -24,6 +24,12 @@ class Symbols(PlantedTree):
     def test_a_table_alone_passes(self):
         self.assertEqual(self.build("namespace { int f() { return 3; } }\n" + TABLE), [])
 
+    def test_entry_points_in_the_namespace_of_the_variant_pass(self):
+        self.assertEqual(self.build(TABLE + "namespace pagoda::kernels::avx2 { int dot(int a) { return a; } }\n"), [])
+
+    def test_an_entry_point_of_another_variant_fails(self):
+        self.assertTrue(self.build(TABLE + "namespace pagoda::kernels::avx512 { int dot(int a) { return a; } }\n"))
+
     def test_an_exported_function_fails(self):
         problems = self.build(TABLE + "int leaked() { return 1; }\n")
         self.assertEqual(len(problems), 2)  # as built, and at -O0
@@ -34,8 +40,7 @@ class Symbols(PlantedTree):
 
     def test_a_weak_symbol_fails_though_optimisation_hides_it(self):
         source = "#include <algorithm>\nnamespace pagoda::kernels { extern const int table_avx2;\n" \
-                 "const int table_avx2 = 4; static int g(int a) { return std::max(a, 2); }\n" \
-                 "extern int (*const table_avx2_g)(int); int (*const table_avx2_g)(int) = &g; }\n"
+                 "const int table_avx2 = 4; namespace avx2 { int g(int a) { return std::max(a, 2); } } }\n"
         self.assert_one(self.build(source), "-O0", "weak symbol", "std::max")
 
     def test_a_tree_without_variants_fails(self):
