@@ -24,7 +24,7 @@ mapfile -t texts < <(list '*.h' '*.cpp' '*.cu' '*.cuh' '*.py' '*.sh' '*.cmake' '
 
 if [ ${#cpp[@]} -gt 0 ]; then
     complain "not as clang-format writes it" < <(
-        printf '%s\0' "${cpp[@]}" | xargs -0 -n 20 -P "$(nproc)" clang-format-16 --dry-run -Werror 2>&1 |
+        printf '%s\0' "${cpp[@]}" | xargs -0 clang-format-16 --dry-run -Werror 2>&1 |
             sed -n 's/^\([^:]*:[0-9]*\):[0-9]*: error: .*/\1/p' | sort -u -t: -k1,1
     )
 fi

@@ -16,7 +16,7 @@ SYSTEM_FOLDERS = ("sys/", "linux/", "netinet/", "arpa/", "net/", "asm/", "bits/"
 # Headers of the C library, POSIX and the compiler; C++ headers have no suffix and are always allowed.
 SYSTEM_HEADERS = {
     "cpuid.h", "dirent.h", "dlfcn.h", "elf.h", "errno.h", "fcntl.h", "immintrin.h", "langinfo.h", "limits.h", "malloc.h", "netdb.h",
-    "poll.h", "pthread.h", "pwd.h", "sched.h", "signal.h", "spawn.h", "termios.h", "time.h", "unistd.h", "x86intrin.h", "arm_neon.h",
+    "poll.h", "pthread.h", "pwd.h", "sched.h", "signal.h", "spawn.h", "string.h", "termios.h", "time.h", "unistd.h", "x86intrin.h", "arm_neon.h",
 }
 TEST_LIBRARIES = ("gtest/", "gmock/")
 EMPTY_WORDS = {"util", "utils", "common", "helper", "helpers", "misc", "manager", "managers"}
