@@ -66,9 +66,6 @@ class TrackedIterator {
     friend bool operator==(const TrackedIterator& a, const TrackedIterator& b) {
         return a.at_ == b.at_;
     }
-    friend bool operator!=(const TrackedIterator& a, const TrackedIterator& b) {
-        return a.at_ != b.at_;
-    }
 
   private:
     const char* at_;
