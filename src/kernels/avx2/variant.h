@@ -5,4 +5,11 @@
 #include "kernels/args.h"
 #include "kernels/kernels.h"
 
-namespace pagoda::kernels::avx2 {}  // namespace pagoda::kernels::avx2
+namespace pagoda::kernels::avx2 {
+
+// linear_int8.cpp, linear_f32.cpp, quantize.cpp; packing is tile32's
+void quantize(const QuantizeArgs& args) noexcept;
+void linear_int8(const LinearArgs& args) noexcept;
+void linear_f32(const LinearArgs& args) noexcept;
+
+}  // namespace pagoda::kernels::avx2

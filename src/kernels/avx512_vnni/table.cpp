@@ -11,6 +11,17 @@ const Kernels table_avx512_vnni = {
     .name = "avx512_vnni",
     .parent = "avx2",
     .required = kRequired,
+    .linear_int8 = avx512_vnni::linear_int8,
+    .linear_f32 = avx512_vnni::linear_f32,
+    .rms_norm = avx512_vnni::rms_norm,
+    .layer_norm = avx512_vnni::layer_norm,
+    .rope = avx512_vnni::rope,
+    .gate = avx512_vnni::gate,
+    .kv_write = avx512_vnni::kv_write,
+    .attention_scratch_floats = avx512_vnni::attention_scratch_floats,
+    .attention_rows = avx512_vnni::kAttentionRows,
+    .attention = avx512_vnni::attention,
+    .attention_merge = avx512_vnni::attention_merge,
 };
 
 }  // namespace pagoda::kernels
