@@ -1,0 +1,412 @@
+#pragma once
+// Attention over a vector policy. The query rows of an item and the query heads of its KV head are
+// packed as rows (row-major, head within row) and cut into tiles of at most kTileRows; each tile
+// passes over a chunk once: scores, weights, weighted sum, merge. The formulas are those of
+// ref/attention.cpp; the orders of the sums here:
+//   score   over dims, ascending;  max and sum of a chunk over lanes, then a fixed tree
+//   values  over keys, ascending, each row from its own first visible key to its own last
+// Keys that a row does not see may be multiplied with its query, their scores are then replaced;
+// their V is not touched. Internal linkage.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/args.h"
+#include "kernels/generic/attention_tile_inl.h"
+#include "kernels/generic/exp_inl.h"
+
+namespace pagoda::kernels {
+namespace {  // NOLINT(google-build-namespaces): internal linkage is the point
+
+inline constexpr float kMinusInfinity = -__builtin_huge_valf();
+inline constexpr int kLineFloats = 16;  // one extra vector, so that whole vectors may be loaded
+
+// Rows of the next tile when n are left: few passes, all of sizes that exist.
+template <class V>
+constexpr int next_tile_rows(std::int64_t left) {
+    constexpr int kRows[] = {0, 1, 2, 3, 4, 3, 6, 4, 8, 6, 6, 8, 12};
+    const std::int64_t most = left < V::kTileRows ? left : V::kTileRows;
+    return kRows[most];
+}
+
+// The scratch of an item of n packed rows.
+struct AttentionScratch {
+    float* queries;  // [tile][dims][rows of the tile]
+    float* values;   // [n][dims]: running weighted sums
+    float* maxima;   // [n]
+    float* sums;     // [n]
+    float* weights;  // [kTileRows][kAttentionChunk]
+    float* chunk;    // [kTileRows][dims]
+};
+
+template <class V>
+constexpr std::size_t scratch_floats(std::int64_t n, std::int64_t dims) {
+    return static_cast<std::size_t>(2 * n * dims + 2 * (n + kLineFloats) +
+                                    V::kTileRows * (kAttentionChunk + dims));
+}
+
+template <class V>
+[[gnu::always_inline]] inline AttentionScratch carve_scratch(float* memory, std::int64_t n,
+                                                             std::int64_t dims) {
+    AttentionScratch scratch;
+    scratch.weights = memory;
+    scratch.chunk = scratch.weights + V::kTileRows * kAttentionChunk;
+    scratch.queries = scratch.chunk + V::kTileRows * dims;
+    scratch.values = scratch.queries + n * dims;
+    scratch.maxima = scratch.values + n * dims;
+    scratch.sums = scratch.maxima + n + kLineFloats;
+    return scratch;
+}
+
+// The keys of a chunk that a position sees.
+[[gnu::always_inline]] inline ChunkRange visible_range(const AttentionArgs& args,
+                                                       std::int64_t position, std::int64_t chunk) {
+    const std::int64_t start = chunk * kAttentionChunk;
+    std::int64_t begin = args.window > 0 ? position - args.window + 1 - start : 0;
+    std::int64_t end = position + 1 - start;
+    if (begin < 0) begin = 0;
+    if (end > kAttentionChunk) end = kAttentionChunk;
+    if (begin >= end) return {0, 0};
+    return {static_cast<int>(begin), static_cast<int>(end)};
+}
+
+// The smallest range that holds both.
+[[gnu::always_inline]] inline ChunkRange hull(ChunkRange a, ChunkRange b) {
+    if (a.empty()) return b;
+    if (b.empty()) return a;
+    return {a.begin < b.begin ? a.begin : b.begin, a.end > b.end ? a.end : b.end};
+}
+
+[[gnu::always_inline]] inline ChunkRange overlap(ChunkRange a, ChunkRange b) {
+    return {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
+}
+
+// One tile of packed rows within an item, and the chunk that it passes over.
+struct TileTask {
+    const AttentionArgs& args;
+    const AttentionScratch& scratch;
+    const ChunkBlocks& blocks;
+    std::int64_t chunk;
+    std::int64_t first;  // packed row
+};
+
+// Turns the scores of one row into weights; invisible ones become 0. Returns maximum and sum.
+struct ChunkWeight {
+    float max;
+    float sum;
+};
+template <class V>
+[[gnu::always_inline]] inline typename V::F cap_score(const AttentionArgs& args,
+                                                      typename V::F score) {
+    const typename V::F scaled = V::mul(score, V::set1(args.scale));
+    if (args.soft_cap == 0) return scaled;
+    const typename V::F cap = V::set1(args.soft_cap);
+    return V::mul(cap, tanh<V>(V::div(scaled, cap)));
+}
+
+template <class V>
+[[gnu::noinline]] ChunkWeight weigh_row(const AttentionArgs& args, ChunkRange range,
+                                        float* scores) {
+    using F = typename V::F;
+    const int first = range.begin / V::kLanes;
+    const int last = (range.end + V::kLanes - 1) / V::kLanes;
+    F max = V::set1(kMinusInfinity);
+    for (int v = first; v < last; ++v) {
+        const int start = v * V::kLanes;
+        F score = cap_score<V>(args, V::load(scores + start));
+        if (start < range.begin || start + V::kLanes > range.end) {
+            score = V::keep(score, range.begin - start, range.end - start, V::set1(kMinusInfinity));
+        }
+        V::store(scores + start, score);
+        max = V::max(score, max);
+    }
+    const float largest = V::reduce_max(max);
+    F sum = V::zero();
+    for (int v = first; v < last; ++v) {
+        float* place = scores + v * V::kLanes;
+        const F weight = exp<V>(V::sub(V::load(place), V::set1(largest)));
+        V::store(place, weight);
+        sum = V::add(sum, weight);
+    }
+    return {.max = largest, .sum = V::reduce_add(sum)};
+}
+
+// state = state * keep + chunk * add
+template <class V>
+[[gnu::always_inline]] inline void merge_values(float* state, const float* chunk, float keep,
+                                                float add, std::int64_t dims) {
+    const typename V::F keeps = V::set1(keep);
+    const typename V::F adds = V::set1(add);
+    for (std::int64_t d = 0; d < dims; d += V::kLanes) {
+        const typename V::F added = V::mul(V::load(chunk + d), adds);
+        V::store(state + d, V::fma(V::load(state + d), keeps, added));
+    }
+}
+
+// Merges the chunk states (max, sum, values) of n <= kLanes rows into running ones; a chunk sum of
+// 0 leaves its row alone. Values of row r stand `step` floats apart.
+struct RunningRows {
+    float* values;
+    float* maxima;
+    float* sums;
+    std::int64_t dims;
+};
+template <class V>
+[[gnu::noinline]] void merge_rows(const RunningRows& state, const float* values,
+                                  const float* maxima, const float* sums, int rows) {
+    using F = typename V::F;
+    const F old_max = V::load_n(state.maxima, rows);
+    const F chunk_max = V::load_n(maxima, rows);
+    const F new_max = V::max(old_max, chunk_max);
+    const F keep = exp<V>(V::sub(old_max, new_max));
+    const F add = exp<V>(V::sub(chunk_max, new_max));
+    const F added = V::mul(V::load_n(sums, rows), add);
+    const F new_sum = V::fma(V::load_n(state.sums, rows), keep, added);
+    float keeps[V::kLanes];
+    float adds[V::kLanes];
+    float new_maxima[V::kLanes];
+    float new_sums[V::kLanes];
+    V::store(keeps, keep);
+    V::store(adds, add);
+    V::store(new_maxima, new_max);
+    V::store(new_sums, new_sum);
+    for (int r = 0; r < rows; ++r) {
+        if (sums[r] == 0) continue;
+        merge_values<V>(state.values + r * state.dims, values + r * state.dims, keeps[r], adds[r],
+                        state.dims);
+        state.maxima[r] = new_maxima[r];
+        state.sums[r] = new_sums[r];
+    }
+}
+
+// `sink` may be null.
+template <class V>
+[[gnu::noinline]] void finish_row(const RunningRows& state, const float* sink, float* out) {
+    float keep = 1;
+    float sum = *state.sums;
+    if (sink != nullptr) {
+        const float max = *state.maxima > *sink ? *state.maxima : *sink;
+        keep = V::first(exp<V>(V::set1(*state.maxima - max)));
+        sum = sum * keep + V::first(exp<V>(V::set1(*sink - max)));
+    }
+    const typename V::F factor = V::set1(keep / sum);
+    for (std::int64_t d = 0; d < state.dims; d += V::kLanes) {
+        V::store(out + d, V::mul(V::load(state.values + d), factor));
+    }
+}
+
+// Writes the chunk states of R rows to the partial results.
+template <class V>
+[[gnu::noinline]] void write_partials(const TileTask& task, const float* maxima, const float* sums,
+                                      int rows) {
+    const AttentionArgs& args = task.args;
+    const std::int64_t dims = args.kv.head_dim;
+    const std::int64_t index =
+        (task.chunk - args.chunk_begin) * args.rows * args.group + task.first;
+    float* out = args.partials + index * (dims + 2);
+    for (int r = 0; r < rows; ++r, out += dims + 2) {
+        for (std::int64_t d = 0; d < dims; d += V::kLanes) {
+            V::store(out + d, V::load(task.scratch.chunk + r * dims + d));
+        }
+        out[dims] = maxima[r];
+        out[dims + 1] = sums[r];
+    }
+}
+
+// The weighted sums of R rows that see `ranges`: together where all see a pair of tokens, else
+// row by row.
+template <class V, KvDType kType, int R>
+[[gnu::always_inline]] inline void sum_tile(const TileTask& task, const ChunkRange (&ranges)[R]) {
+    const std::int64_t dims = task.args.kv.head_dim;
+    const AttentionScratch& scratch = task.scratch;
+    for (std::int64_t i = 0; i < R * dims; i += V::kLanes) V::store(scratch.chunk + i, V::zero());
+    ChunkRange joint = ranges[0];
+    for (const ChunkRange& range : ranges) joint = overlap(joint, range);
+    joint = {joint.begin + joint.begin % 2, joint.end - joint.end % 2};
+    if (joint.empty()) joint = {kAttentionChunk, kAttentionChunk};
+    const auto sum_alone = [&](int r, ChunkRange range) {
+        if (range.empty()) return;
+        sum_row_alone<V, kType>({.blocks = task.blocks,
+                                 .range = range,
+                                 .weights = scratch.weights + r * kAttentionChunk,
+                                 .out = scratch.chunk + r * dims,
+                                 .dims = dims});
+    };
+    for (int r = 0; r < R; ++r) sum_alone(r, overlap(ranges[r], {0, joint.begin}));
+    if (joint.empty()) return;
+    sum_values<V, kType, R, tile_vectors<V, R>()>({.blocks = task.blocks,
+                                                   .range = joint,
+                                                   .weights = scratch.weights,
+                                                   .out = scratch.chunk,
+                                                   .dims = dims});
+    for (int r = 0; r < R; ++r) sum_alone(r, overlap(ranges[r], {joint.end, kAttentionChunk}));
+}
+
+template <class V, KvDType kType, int R>
+[[gnu::noinline]] void attend_tile(const TileTask& task) {
+    const AttentionArgs& args = task.args;
+    const AttentionScratch& scratch = task.scratch;
+    const std::int64_t dims = args.kv.head_dim;
+    ChunkRange ranges[R];
+    ChunkRange seen{0, 0};
+    for (int r = 0; r < R; ++r) {
+        const std::int64_t row = (task.first + r) / args.group;
+        ranges[r] = visible_range(args, args.first_position + row, task.chunk);
+        seen = hull(seen, ranges[r]);
+    }
+    float maxima[R] = {};
+    float sums[R] = {};
+    if (!seen.empty()) {
+        constexpr int kVecs = tile_vectors<V, R>();
+        constexpr int kTokens = kVecs * V::kLanes;
+        const float* queries = scratch.queries + task.first * dims;
+        for (int v = seen.begin / kTokens * kVecs; v * V::kLanes < seen.end; v += kVecs) {
+            score_vectors<V, kType, R, kVecs>(task.blocks, v, queries, dims, scratch.weights);
+        }
+        for (int r = 0; r < R; ++r) {
+            if (ranges[r].empty()) continue;
+            const ChunkWeight weight =
+                weigh_row<V>(args, ranges[r], scratch.weights + r * kAttentionChunk);
+            maxima[r] = weight.max;
+            sums[r] = weight.sum;
+        }
+        sum_tile<V, kType, R>(task, ranges);
+    }
+    if (args.partials != nullptr) {
+        write_partials<V>(task, maxima, sums, R);
+    } else if (!seen.empty()) {
+        merge_rows<V>({.values = scratch.values + task.first * dims,
+                       .maxima = scratch.maxima + task.first,
+                       .sums = scratch.sums + task.first,
+                       .dims = dims},
+                      scratch.chunk, maxima, sums, R);
+    }
+}
+
+template <class V, KvDType kType>
+[[gnu::always_inline]] inline void attend_tile_of(int rows, const TileTask& task) {
+    switch (rows) {
+        case 1:
+            return attend_tile<V, kType, 1>(task);
+        case 2:
+            return attend_tile<V, kType, 2>(task);
+        case 3:
+            return attend_tile<V, kType, 3>(task);
+        case 4:
+            return attend_tile<V, kType, 4>(task);
+        case 6:
+            return attend_tile<V, kType, 6>(task);
+        default:
+            break;
+    }
+    if constexpr (V::kTileRows >= 12) {
+        if (rows == 8) attend_tile<V, kType, 8>(task);
+        if (rows == 12) attend_tile<V, kType, 12>(task);
+    }
+}
+
+// Queries of the packed rows, dims before rows within a tile, so that a tile's values of one dim
+// are neighbours.
+template <class V>
+[[gnu::always_inline]] inline void pack_queries(const AttentionArgs& args, std::int64_t n,
+                                                float* packed) {
+    const std::int64_t dims = args.kv.head_dim;
+    for (std::int64_t first = 0; first < n;) {
+        const int rows = next_tile_rows<V>(n - first);
+        for (int r = 0; r < rows; ++r) {
+            const std::int64_t row = (first + r) / args.group;
+            const std::int64_t head = args.kv_head * args.group + (first + r) % args.group;
+            const float* q = args.q + row * args.q_stride + head * dims;
+            for (std::int64_t d = 0; d < dims; ++d) packed[(first * dims) + d * rows + r] = q[d];
+        }
+        first += rows;
+    }
+}
+
+// The blocks of a chunk; those that no row sees are replaced by the first that some row sees.
+[[gnu::always_inline]] inline ChunkBlocks chunk_blocks(const AttentionArgs& args,
+                                                       std::int64_t chunk, ChunkRange seen) {
+    ChunkBlocks blocks;
+    const int first = seen.begin / kBlockTokens;
+    const int last = (seen.end - 1) / kBlockTokens;
+    const std::int32_t* table = args.block_table + chunk * kChunkBlocks;
+    for (int b = 0; b < kChunkBlocks; ++b) {
+        const std::int32_t block = table[b < first || b > last ? first : b];
+        blocks.k[b] = k_part(args.kv, block, args.kv_head);
+        blocks.v[b] = v_part(args.kv, block, args.kv_head);
+    }
+    return blocks;
+}
+
+template <class V, KvDType kType>
+void attend_item(const AttentionArgs& args) {
+    const std::int64_t dims = args.kv.head_dim;
+    const std::int64_t n = args.rows * args.group;
+    const AttentionScratch scratch = carve_scratch<V>(args.scratch, n, dims);
+    pack_queries<V>(args, n, scratch.queries);
+    for (std::int64_t i = 0; i < n * dims; i += V::kLanes) V::store(scratch.values + i, V::zero());
+    for (std::int64_t i = 0; i < n; ++i) {
+        scratch.maxima[i] = kMinusInfinity;
+        scratch.sums[i] = 0;
+    }
+    for (std::int64_t chunk = args.chunk_begin; chunk < args.chunk_end; ++chunk) {
+        ChunkRange seen{0, 0};
+        for (std::int64_t row = 0; row < args.rows; ++row) {
+            seen = hull(seen, visible_range(args, args.first_position + row, chunk));
+        }
+        ChunkBlocks blocks{};
+        if (!seen.empty()) blocks = chunk_blocks(args, chunk, seen);
+        for (std::int64_t first = 0; first < n;) {
+            const int rows = next_tile_rows<V>(n - first);
+            attend_tile_of<V, kType>(rows, {.args = args,
+                                            .scratch = scratch,
+                                            .blocks = blocks,
+                                            .chunk = chunk,
+                                            .first = first});
+            first += rows;
+        }
+    }
+    if (args.partials != nullptr) return;
+    for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t head = args.kv_head * args.group + i % args.group;
+        const float* sink = args.sinks == nullptr ? nullptr : args.sinks + head;
+        finish_row<V>({.values = scratch.values + i * dims,
+                       .maxima = scratch.maxima + i,
+                       .sums = scratch.sums + i,
+                       .dims = dims},
+                      sink, args.out + i / args.group * args.out_stride + head * dims);
+    }
+}
+
+template <class V>
+void attend(const AttentionArgs& args) {
+    if (args.kv.dtype == KvDType::kF32) {
+        attend_item<V, KvDType::kF32>(args);
+    } else {
+        attend_item<V, KvDType::kBF16>(args);
+    }
+}
+
+template <class V>
+void merge_partials(const AttentionMergeArgs& args) {
+    const std::int64_t dims = args.head_dim;
+    const std::int64_t rows = args.rows * args.group;
+    const AttentionScratch scratch = carve_scratch<V>(args.scratch, 1, dims);
+    const RunningRows state{
+        .values = scratch.values, .maxima = scratch.maxima, .sums = scratch.sums, .dims = dims};
+    for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::int64_t d = 0; d < dims; d += V::kLanes) V::store(state.values + d, V::zero());
+        *state.maxima = kMinusInfinity;
+        *state.sums = 0;
+        for (std::int64_t c = 0; c < args.num_chunks; ++c) {
+            const float* chunk = args.partials + (c * rows + i) * (dims + 2);
+            merge_rows<V>(state, chunk, chunk + dims, chunk + dims + 1, 1);
+        }
+        const std::int64_t head = args.kv_head * args.group + i % args.group;
+        const float* sink = args.sinks == nullptr ? nullptr : args.sinks + head;
+        finish_row<V>(state, sink, args.out + i / args.group * args.out_stride + head * dims);
+    }
+}
+
+}  // namespace
+}  // namespace pagoda::kernels
