@@ -1,8 +1,9 @@
 #pragma once
 // Sampler: chooses the next token of one sequence from its logits. Every choice is a function of
 // the logits, the parameters, the tokens so far, and (seed, position) alone: a counter-based
-// generator (Philox4x32-10, Salmon et al., SC'11) has no state, so batches, restarts and speculation
-// change nothing. Ties break to the lower id. One object per sequence, used by one thread at a time.
+// generator (Philox4x32-10, Salmon et al., SC'11) has no state, so batches, restarts and
+// speculation change nothing. Ties break to the lower id. One object per sequence, used by one
+// thread at a time.
 
 #include <cstdint>
 #include <memory>
@@ -58,6 +59,7 @@ class Sampler {
 };
 
 // Log-probability, rank and the `top` best of a token under raw logits.
-[[nodiscard]] TokenLogprob token_logprob(std::span<const float> logits, base::TokenId token, int top);
+[[nodiscard]] TokenLogprob token_logprob(std::span<const float> logits, base::TokenId token,
+                                         int top);
 
 }  // namespace pagoda::decode

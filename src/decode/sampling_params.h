@@ -13,20 +13,23 @@
 namespace pagoda::decode {
 
 inline constexpr int kMaxTopLogprobs = 20;
+// Below this a temperature means greedy: the reciprocal would leave one token anyway.
+inline constexpr double kGreedyBelowTemperature = 1e-5;
+inline constexpr double kMaxRepetitionPenalty = 1e4;
 
 struct SamplingParams {
-    double temperature = 1.0;         // 0: greedy; at most 100
+    double temperature = 1.0;         // [0, 100]; 0 (below 1e-5): greedy
     double top_p = 1.0;               // (0, 1]
     std::int64_t top_k = 0;           // 0 or -1: all
     double min_p = 0.0;               // [0, 1]
     double typical_p = 1.0;           // (0, 1]
-    double repetition_penalty = 1.0;  // > 0; over prompt and output tokens
+    double repetition_penalty = 1.0;  // (0, 1e4]; over prompt and output tokens
     double presence_penalty = 0.0;    // [-2, 2]; over output tokens
     double frequency_penalty = 0.0;   // [-2, 2]; over output tokens
     std::vector<std::pair<base::TokenId, double>> logit_bias;  // [-100, 100] each
-    std::uint64_t seed = 0;           // choice k of a request uses seed + k
-    std::int64_t min_tokens = 0;      // no end token before that many output tokens
-    std::int64_t max_tokens = 0;      // output tokens, at most; >= 1
+    std::uint64_t seed = 0;       // choice k of a request uses seed + k
+    std::int64_t min_tokens = 0;  // no end token before that many output tokens
+    std::int64_t max_tokens = 0;  // output tokens, at most; >= 1
     bool ignore_eos = false;
     std::vector<base::TokenId> stop_token_ids;
     std::optional<int> logprobs;  // of output tokens: how many alternatives, 0..kMaxTopLogprobs

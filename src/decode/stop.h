@@ -2,19 +2,22 @@
 // When an output ends: by token (StopRules, in the step) and by text (StopStrings, where text is
 // made). Each object belongs to one sequence and one thread.
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/result.h"
 
 namespace pagoda::decode {
 
 // End tokens of the model and of the request, and the length.
 struct StopRules {
-    std::vector<base::TokenId> end_tokens;  // sorted; the model's, empty with ignore_eos
+    std::vector<base::TokenId> end_tokens;   // sorted; the model's, empty with ignore_eos
     std::vector<base::TokenId> stop_tokens;  // sorted; the request's
     std::int64_t max_tokens = 0;
 
@@ -23,10 +26,23 @@ struct StopRules {
     [[nodiscard]] Verdict check(base::TokenId token, std::int64_t num_output) const;
 };
 
-// Looks for the stop strings in a growing text and holds back only what may still become one.
+inline constexpr std::size_t kMaxStopStrings = 64;
+inline constexpr std::size_t kMaxStopBytes = 4096;  // of one string
+
+// What a request may send as `stop`: errors name the limit.
+[[nodiscard]] base::Status validate_stop_strings(const std::vector<std::string>& strings);
+
+// Looks for the stop strings in a growing text and holds back only what may still become one. How
+// the text is cut into pieces changes nothing: the match that ends first wins, of several that end
+// together the longest, so that no byte of a stop string is sent. Linear in the text. What is sent
+// ends on a character boundary.
 class StopStrings {
   public:
+    // REQUIRES: validate_stop_strings(strings)
     StopStrings(std::vector<std::string> strings, bool include_in_output);
+    ~StopStrings();
+    StopStrings(StopStrings&&) noexcept;
+    StopStrings& operator=(StopStrings&&) noexcept;
 
     struct Step {
         std::string text;                  // may be sent now
@@ -38,9 +54,14 @@ class StopStrings {
     [[nodiscard]] std::string finish();
 
   private:
+    struct Automaton;
+    [[nodiscard]] Step stop_at(std::size_t end, std::size_t index);
+
     std::vector<std::string> strings_;
     bool include_in_output_;
-    std::string held_;
+    std::unique_ptr<const Automaton> automaton_;  // none without strings
+    std::size_t state_ = 0;                       // the automaton's, after all text so far
+    std::string held_;                            // text that was not sent yet
 };
 
 }  // namespace pagoda::decode

@@ -1,0 +1,158 @@
+#include "decode/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "decode/candidates.h"
+#include "decode/philox.h"
+#include "decode/processors/processors.h"
+#include "decode/vocab_scan.h"
+
+namespace pagoda::decode {
+
+namespace {
+
+bool counts_history(const SamplingParams& params) {
+    return params.repetition_penalty != 1.0 || params.presence_penalty != 0.0 ||
+           params.frequency_penalty != 0.0;
+}
+
+bool is_greedy(const SamplingParams& params) {
+    return params.temperature < kGreedyBelowTemperature;
+}
+
+std::vector<base::TokenId> sorted_union(std::vector<base::TokenId> first,
+                                        const std::vector<base::TokenId>& second) {
+    first.insert(first.end(), second.begin(), second.end());
+    std::sort(first.begin(), first.end());
+    first.erase(std::unique(first.begin(), first.end()), first.end());
+    return first;
+}
+
+void check_in_vocab(std::span<const base::TokenId> tokens, std::int64_t vocab_size) {
+    for (const base::TokenId token : tokens) {
+        CHECK(token >= 0 && token < vocab_size, "a token is outside the vocabulary");
+    }
+}
+
+// logits: overwritten.
+base::TokenId draw(const SamplingParams& params, std::int64_t position, std::span<float> logits,
+                   float peak) {
+    Candidates candidates(logits);
+    for (const CandidateFilter& filter : logit_filters()) {
+        if (filter.is_wanted(params)) filter.apply(params, candidates);
+    }
+    exp_row(candidates.values(), peak, static_cast<float>(1.0 / params.temperature));
+    for (const CandidateFilter& filter : weight_filters()) {
+        if (filter.is_wanted(params)) filter.apply(params, candidates);
+    }
+    const double share = uniform_at(params.seed, static_cast<std::uint64_t>(position));
+    return candidates.token(pick_by_mass(candidates.values(), share));
+}
+
+// The `count` best tokens, best first. A short list is kept in order while the row passes by.
+std::vector<Alternative> best_tokens(std::span<const float> logits, std::size_t count) {
+    std::vector<Alternative> best;
+    const auto is_better = [](const Alternative& a, const Alternative& b) {
+        return a.logprob > b.logprob || (a.logprob == b.logprob && a.token < b.token);
+    };
+    for (std::size_t i = 0; i < logits.size() && count > 0; ++i) {
+        if (best.size() == count && !(logits[i] > best.back().logprob)) continue;
+        const Alternative next{static_cast<base::TokenId>(i), logits[i]};
+        if (best.size() == count) best.pop_back();
+        best.insert(std::upper_bound(best.begin(), best.end(), next, is_better), next);
+    }
+    return best;
+}
+
+std::int64_t rank_of(std::span<const float> logits, std::size_t token) {
+    const float own = logits[token];
+    std::int64_t rank = 1;
+    for (std::size_t i = 0; i < token; ++i) rank += logits[i] >= own ? 1 : 0;
+    for (std::size_t i = token + 1; i < logits.size(); ++i) rank += logits[i] > own ? 1 : 0;
+    return rank;
+}
+
+}  // namespace
+
+struct Sampler::State {
+    TokenHistory history;
+    std::vector<base::TokenId> held_back;
+    std::int64_t vocab_size = 0;
+    std::int64_t num_outputs = 0;
+};
+
+Sampler::Sampler(SamplingParams params, std::span<const base::TokenId> prompt,
+                 std::vector<base::TokenId> end_tokens, std::int64_t vocab_size)
+    : params_(std::move(params)), state_(std::make_unique<State>()) {
+    state_->vocab_size = vocab_size;
+    state_->held_back = sorted_union(std::move(end_tokens), params_.stop_token_ids);
+    check_in_vocab(state_->held_back, vocab_size);
+    check_in_vocab(prompt, vocab_size);
+    if (params_.repetition_penalty != 1.0) state_->history.add_prompt(prompt);
+}
+
+Sampler::~Sampler() = default;
+Sampler::Sampler(Sampler&&) noexcept = default;
+Sampler& Sampler::operator=(Sampler&&) noexcept = default;
+
+void Sampler::accept(base::TokenId token) {
+    CHECK(token >= 0 && token < state_->vocab_size, "an output token is outside the vocabulary");
+    ++state_->num_outputs;
+    if (counts_history(params_)) state_->history.add_output(token);
+}
+
+SampledToken Sampler::sample(std::span<const float> logits, std::int64_t position,
+                             std::span<float> scratch) const {
+    CHECK(std::ssize(logits) == state_->vocab_size, "logits must have the vocabulary's size");
+    CHECK(scratch.size() >= logits.size(), "scratch must have the vocabulary's size");
+    const SampledToken not_finite{0, std::nullopt, false};
+    RowPeak peak = find_peak(logits);
+    if (peak.has_nan || !std::isfinite(peak.value)) return not_finite;
+
+    const std::span<float> edited = scratch.first(logits.size());
+    const EditContext context{params_, state_->history, state_->held_back, state_->num_outputs};
+    bool is_edited = false;
+    for (const LogitEdit& edit : logit_edits()) {
+        if (!edit.is_wanted(context)) continue;
+        if (!is_edited) std::copy(logits.begin(), logits.end(), edited.begin());
+        is_edited = true;
+        edit.apply(context, edited);
+    }
+    if (is_edited) peak = find_peak(edited);
+    if (peak.has_nan || !std::isfinite(peak.value)) return not_finite;
+
+    SampledToken sampled;
+    if (is_greedy(params_)) {
+        const std::span<const float> row = is_edited ? std::span<const float>(edited) : logits;
+        sampled.token = static_cast<base::TokenId>(find_first(row, peak.value));
+    } else {
+        if (!is_edited) std::copy(logits.begin(), logits.end(), edited.begin());
+        sampled.token = draw(params_, position, edited, peak.value);
+    }
+    if (params_.logprobs) sampled.logprob = token_logprob(logits, sampled.token, *params_.logprobs);
+    return sampled;
+}
+
+TokenLogprob token_logprob(std::span<const float> logits, base::TokenId token, int top) {
+    CHECK(token >= 0 && token < std::ssize(logits), "the token is outside the vocabulary");
+    CHECK(top >= 0, "the number of alternatives is negative");
+    const auto index = static_cast<std::size_t>(token);
+    const float peak = find_peak(logits).value;
+    const double log_total = static_cast<double>(peak) + std::log(sum_exp_row(logits, peak));
+    const auto logprob_of = [log_total](float logit) {
+        return static_cast<float>(static_cast<double>(logit) - log_total);
+    };
+    TokenLogprob result;
+    result.token = token;
+    result.logprob = logprob_of(logits[index]);
+    result.rank = rank_of(logits, index);
+    result.top = best_tokens(logits, static_cast<std::size_t>(top));
+    for (Alternative& alternative : result.top) {
+        alternative.logprob = logprob_of(alternative.logprob);
+    }
+    return result;
+}
+
+}  // namespace pagoda::decode

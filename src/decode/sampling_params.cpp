@@ -1,0 +1,118 @@
+#include "decode/sampling_params.h"
+
+#include <cmath>
+#include <unordered_set>
+
+#include <fmt/core.h>
+
+namespace pagoda::decode {
+
+namespace {
+
+using base::Error;
+using base::invalid;
+
+enum class Lower : std::uint8_t { kOpen, kClosed };
+
+std::optional<Error> outside(const char* field, double value, double low, double high,
+                             Lower lower) {
+    const bool is_inside = (lower == Lower::kOpen ? value > low : value >= low) && value <= high;
+    if (is_inside) return std::nullopt;  // NaN never is
+    return invalid(
+        fmt::format("{} must be {} {} and at most {}, got {}", field,
+                    lower == Lower::kOpen ? "greater than" : "at least", low, high, value),
+        field);
+}
+
+std::optional<Error> check_numbers(const SamplingParams& params) {
+    struct Row {
+        const char* field;
+        double value, low, high;
+        Lower lower;
+    };
+    const Row rows[] = {
+        {"temperature", params.temperature, 0, 100, Lower::kClosed},
+        {"top_p", params.top_p, 0, 1, Lower::kOpen},
+        {"min_p", params.min_p, 0, 1, Lower::kClosed},
+        {"typical_p", params.typical_p, 0, 1, Lower::kOpen},
+        {"repetition_penalty", params.repetition_penalty, 0, kMaxRepetitionPenalty, Lower::kOpen},
+        {"presence_penalty", params.presence_penalty, -2, 2, Lower::kClosed},
+        {"frequency_penalty", params.frequency_penalty, -2, 2, Lower::kClosed},
+    };
+    for (const Row& row : rows) {
+        if (auto error = outside(row.field, row.value, row.low, row.high, row.lower)) return error;
+    }
+    return std::nullopt;
+}
+
+std::optional<Error> check_counts(const SamplingParams& params) {
+    if (params.top_k < -1) {
+        return invalid(
+            fmt::format("top_k must be -1 or 0 (all tokens) or at least 1, got {}", params.top_k),
+            "top_k");
+    }
+    if (params.max_tokens < 1) {
+        return invalid(fmt::format("max_tokens must be at least 1, got {}", params.max_tokens),
+                       "max_tokens");
+    }
+    if (params.min_tokens < 0 || params.min_tokens > params.max_tokens) {
+        return invalid(fmt::format("min_tokens must be at least 0 and at most max_tokens ({}), "
+                                   "got {}",
+                                   params.max_tokens, params.min_tokens),
+                       "min_tokens");
+    }
+    return std::nullopt;
+}
+
+std::optional<Error> check_logprobs(const char* field, std::optional<int> count) {
+    if (!count || (*count >= 0 && *count <= kMaxTopLogprobs)) return std::nullopt;
+    return invalid(
+        fmt::format("{} must be between 0 and {}, got {}", field, kMaxTopLogprobs, *count), field);
+}
+
+std::optional<Error> check_bias(const SamplingParams& params, std::int64_t vocab_size) {
+    std::unordered_set<base::TokenId> seen;
+    for (const auto& [token, bias] : params.logit_bias) {
+        if (token < 0 || token >= vocab_size) {
+            return invalid(fmt::format("logit_bias names token {}, the vocabulary has the tokens 0 "
+                                       "to {}",
+                                       token, vocab_size - 1),
+                           "logit_bias");
+        }
+        if (!(bias >= -100 && bias <= 100)) {
+            return invalid(
+                fmt::format("logit_bias of token {} must be between -100 and 100, got {}", token,
+                            bias),
+                "logit_bias");
+        }
+        if (!seen.insert(token).second) {
+            return invalid(fmt::format("logit_bias names token {} twice", token), "logit_bias");
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<Error> check_stop_tokens(const SamplingParams& params, std::int64_t vocab_size) {
+    for (const base::TokenId token : params.stop_token_ids) {
+        if (token >= 0 && token < vocab_size) continue;
+        return invalid(fmt::format("stop_token_ids holds token {}, the vocabulary has the tokens 0 "
+                                   "to {}",
+                                   token, vocab_size - 1),
+                       "stop_token_ids");
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+base::Status validate(const SamplingParams& params, std::int64_t vocab_size) {
+    if (auto error = check_numbers(params)) return *error;
+    if (auto error = check_counts(params)) return *error;
+    if (auto error = check_logprobs("logprobs", params.logprobs)) return *error;
+    if (auto error = check_logprobs("prompt_logprobs", params.prompt_logprobs)) return *error;
+    if (auto error = check_bias(params, vocab_size)) return *error;
+    if (auto error = check_stop_tokens(params, vocab_size)) return *error;
+    return {};
+}
+
+}  // namespace pagoda::decode

@@ -1,0 +1,165 @@
+#include "decode/stop.h"
+
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "base/utf8.h"
+
+namespace pagoda::decode {
+namespace {
+
+struct Outcome {
+    std::string text;
+    std::optional<std::string> match;
+    friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+
+Outcome run(const std::vector<std::string>& stops, const std::vector<std::string>& chunks,
+            bool include = false) {
+    StopStrings strings(stops, include);
+    Outcome outcome;
+    for (const std::string& chunk : chunks) {
+        StopStrings::Step step = strings.append(chunk);
+        outcome.text += step.text;
+        if (step.match) {
+            outcome.match = step.match;
+            return outcome;
+        }
+    }
+    outcome.text += strings.finish();
+    return outcome;
+}
+
+std::vector<std::string> bytes_of(const std::string& text) {
+    std::vector<std::string> chunks;
+    for (const char byte : text) chunks.emplace_back(1, byte);
+    return chunks;
+}
+
+// What must come out, by looking at every place: the match that ends first, the longest of those.
+Outcome reference(const std::vector<std::string>& stops, const std::string& text) {
+    for (std::size_t end = 1; end <= text.size(); ++end) {
+        const std::string* longest = nullptr;
+        for (const std::string& stop : stops) {
+            if (end < stop.size() || text.compare(end - stop.size(), stop.size(), stop) != 0)
+                continue;
+            if (longest == nullptr || stop.size() > longest->size()) longest = &stop;
+        }
+        if (longest != nullptr) return {text.substr(0, end - longest->size()), *longest};
+    }
+    return {text, std::nullopt};
+}
+
+TEST(StopStrings, AStopSpelledOverManyChunksNeverLeaksAByte) {
+    StopStrings strings({"###STOP"}, false);
+    std::string sent;
+    for (const char* chunk : {"hello ##", "#", "ST", "O"}) {
+        const StopStrings::Step step = strings.append(chunk);
+        EXPECT_FALSE(step.match.has_value());
+        sent += step.text;
+        EXPECT_EQ(sent, "hello ");
+    }
+    const StopStrings::Step last = strings.append("P and more");
+    EXPECT_EQ(last.match, "###STOP");
+    EXPECT_EQ(last.text, "");
+}
+
+TEST(StopStrings, HeldTextIsReleasedOnceItCannotMatchAndOnceAtTheEnd) {
+    StopStrings strings({"aab"}, false);
+    EXPECT_EQ(strings.append("aa").text, "");
+    EXPECT_EQ(strings.append("a").text, "a");  // "aa" may still become a stop
+    EXPECT_EQ(strings.append("c").text, "aac");
+    EXPECT_EQ(strings.append("xaa").text, "x");
+    EXPECT_EQ(strings.finish(), "aa");
+    EXPECT_EQ(strings.finish(), "");
+}
+
+TEST(StopStrings, TheMatchThatEndsFirstWinsAndOfThoseTheLongest) {
+    EXPECT_EQ(run({"abcd", "bc"}, {"xabcd"}), (Outcome{"xa", "bc"}));
+    EXPECT_EQ(run({"bc", "abc"}, {"xabcd"}), (Outcome{"x", "abc"}));
+    EXPECT_EQ(run({"c", "abc"}, {"xab", "cd"}), (Outcome{"x", "abc"}));
+    EXPECT_EQ(run({"stop", "st"}, {"best"}), (Outcome{"be", "st"}));
+    EXPECT_EQ(run({"abc", "abd"}, {"ababd"}), (Outcome{"ab", "abd"}));
+}
+
+TEST(StopStrings, IncludedStopEndsTheOutput) {
+    EXPECT_EQ(run({"END"}, {"the EN", "D is near"}, true), (Outcome{"the END", "END"}));
+}
+
+TEST(StopStrings, WithoutStringsAllTextPasses) {
+    EXPECT_EQ(run({}, {"abc", "", "def"}), (Outcome{"abcdef", std::nullopt}));
+}
+
+TEST(StopStrings, SentTextEndsOnCharacterBoundaries) {
+    const std::string text =
+        "gr\xC3\xBC\xC3\x9F"
+        "e \xF0\x9F\x90\xBC!";
+    StopStrings strings({"\xF0\x9F\x90\xBB"}, false);  // shares three bytes with the text's own
+    std::string sent;
+    for (const char byte : text) {
+        const StopStrings::Step step = strings.append(std::string(1, byte));
+        EXPECT_TRUE(base::is_valid_utf8(step.text));
+        sent += step.text;
+    }
+    EXPECT_EQ(sent + strings.finish(), text);
+    EXPECT_EQ(run({"\xF0\x9F\x90\xBC"}, bytes_of(text)), (Outcome{"gr\xC3\xBC\xC3\x9F"
+                                                                  "e ",
+                                                                  "\xF0\x9F\x90\xBC"}));
+}
+
+TEST(StopStrings, EveryWayOfCuttingTheTextGivesTheSameAsLookingAtEveryPlace) {
+    std::mt19937 random(5);
+    const auto word = [&](std::size_t max_size) {
+        std::string out;
+        for (std::size_t size = 1 + random() % max_size; size > 0; --size) {
+            out += static_cast<char>('a' + random() % 2);
+        }
+        return out;
+    };
+    for (int round = 0; round < 3000; ++round) {
+        std::vector<std::string> stops;
+        for (std::size_t count = 1 + random() % 4; count > 0; --count) stops.push_back(word(7));
+        std::string text;
+        std::vector<std::string> chunks;
+        for (std::size_t count = random() % 8; count > 0; --count) {
+            chunks.push_back(word(4));
+            text += chunks.back();
+        }
+        EXPECT_EQ(run(stops, chunks), reference(stops, text)) << text;
+        EXPECT_EQ(run(stops, bytes_of(text)), reference(stops, text)) << text;
+    }
+}
+
+TEST(StopStrings, ALongHoldIsLinear) {
+    // A text that nearly matches at every place: quadratic work would not end in the test's time.
+    const std::string stop = std::string(4000, 'a') + "b";
+    StopStrings strings({stop}, false);
+    const std::string chunk(1000, 'a');
+    std::size_t sent = 0;
+    for (int i = 0; i < 2000; ++i) sent += strings.append(chunk).text.size();
+    EXPECT_EQ(sent + strings.finish().size(), 2'000'000U);
+}
+
+TEST(StopStrings, RefusalsNameTheLimit) {
+    EXPECT_TRUE(validate_stop_strings({"a", "\n"}).ok());
+    EXPECT_NE(validate_stop_strings(std::vector<std::string>(65, "a")).error().message.find("64"),
+              std::string::npos);
+    EXPECT_EQ(validate_stop_strings({"a", ""}).error().message, "stop string 1 is empty");
+    EXPECT_NE(validate_stop_strings({std::string(5000, 'a')}).error().message.find("4096"),
+              std::string::npos);
+    EXPECT_NE(validate_stop_strings({"\xFF"}).error().message.find("UTF-8"), std::string::npos);
+}
+
+TEST(StopRules, EndTokensStopTokensAndLength) {
+    using Verdict = StopRules::Verdict;
+    const StopRules rules{.end_tokens = {2, 9}, .stop_tokens = {5}, .max_tokens = 3};
+    EXPECT_EQ(rules.check(2, 1), Verdict::kStop);
+    EXPECT_EQ(rules.check(9, 3), Verdict::kStop);  // a stop at the limit is a stop
+    EXPECT_EQ(rules.check(5, 1), Verdict::kStop);
+    EXPECT_EQ(rules.check(4, 2), Verdict::kGoOn);
+    EXPECT_EQ(rules.check(4, 3), Verdict::kLength);
+}
+
+}  // namespace
+}  // namespace pagoda::decode
