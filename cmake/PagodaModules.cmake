@@ -18,7 +18,6 @@ target_compile_options(pagoda_flags INTERFACE
 # look for is found by the sanitizers.
 target_compile_options(pagoda_flags INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow>)
-target_compile_definitions(pagoda_flags INTERFACE FMT_HEADER_ONLY=0)
 if(PAGODA_SANITIZE)
   target_compile_options(pagoda_flags INTERFACE -fsanitize=${PAGODA_SANITIZE} -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
