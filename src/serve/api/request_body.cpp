@@ -1,0 +1,91 @@
+#include "serve/api/request_body.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+namespace pagoda::api {
+
+base::Result<base::Json> parse_body(const http::Request& request) {
+    if (request.body.empty())
+        return base::invalid("the request has no body; a JSON object is expected");
+    auto parsed = base::Json::parse(request.body);
+    if (!parsed)
+        return base::invalid("the request's body is not valid JSON: " + parsed.error().message);
+    if (!parsed->is_object())
+        return base::invalid(
+            fmt::format("the request's body must be a JSON object, got {}", parsed->type_name()));
+    return parsed;
+}
+
+http::ErrorBody to_http(const base::Error& error) {
+    http::ErrorBody body{.message = error.message, .param = error.param};
+    switch (error.code) {
+        case base::ErrorCode::kInvalidArgument:
+            body.status = 400;
+            if (error.param == kContextLength)
+                body.code = "context_length_exceeded";
+            else
+                body.code = "invalid_value";
+            break;
+        case base::ErrorCode::kUnsupported:
+            body.status = 400;
+            body.code = "unsupported_value";
+            break;
+        case base::ErrorCode::kNotFound:
+            body.status = 404;
+            body.code = error.param == kModelField ? "model_not_found" : "not_found";
+            break;
+        case base::ErrorCode::kResourceExhausted:
+            body.status = 400;
+            body.code = "resource_limit_exceeded";
+            break;
+        case base::ErrorCode::kUnavailable:
+            body.status = 503;
+            body.code = "server_overloaded";
+            break;
+        case base::ErrorCode::kCancelled:
+        case base::ErrorCode::kDeadlineExceeded:
+            body.status = 503;
+            body.code = "request_cancelled";
+            break;
+        case base::ErrorCode::kDataLoss:
+        case base::ErrorCode::kIo:
+        case base::ErrorCode::kInternal:
+            body.status = 500;
+            body.code = "internal_error";
+            break;
+    }
+    return body;
+}
+
+http::Response to_response(const base::Error& error) {
+    return http::error_response(to_http(error));
+}
+
+void add_ignored_fields(const std::vector<std::string>& names, http::Response& response) {
+    if (names.empty()) return;
+    constexpr std::size_t kLongest = 1024;
+    std::string list;
+    for (const std::string& name : names) {
+        if (list.size() + name.size() > kLongest) {
+            list += list.empty() ? "..." : ", ...";
+            break;
+        }
+        if (!list.empty()) list += ", ";
+        // Names come from outside and go into a header: visible ASCII only.
+        for (const char c : name) list += c > ' ' && c < '\x7f' && c != ',' ? c : '?';
+    }
+    response.headers.emplace_back("x-pagoda-ignored-fields", list);
+}
+
+base::Status check_model(const ApiContext& context, const std::optional<std::string>& name) {
+    const auto& names = context.model_names;
+    if (!name || std::find(names.begin(), names.end(), *name) != names.end()) return {};
+    return base::Error{base::ErrorCode::kNotFound,
+                       fmt::format("the model \"{}\" does not exist; this server has \"{}\"", *name,
+                                   names.front()),
+                       std::string(kModelField)};
+}
+
+}  // namespace pagoda::api

@@ -1,0 +1,35 @@
+#pragma once
+// From an HTTP request to a JSON object, and from errors to HTTP: what all routes share.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "serve/api/api_context.h"
+#include "serve/http/message.h"
+#include "text/tokenizer.h"
+
+namespace pagoda::api {
+
+// The body as an object. Errors say what is wrong with it.
+[[nodiscard]] base::Result<base::Json> parse_body(const http::Request& request);
+
+// The HTTP form of an error.
+[[nodiscard]] http::ErrorBody to_http(const base::Error& error);
+[[nodiscard]] http::Response to_response(const base::Error& error);
+
+// {"x-pagoda-ignored-fields", "a, b"} when there are such fields.
+void add_ignored_fields(const std::vector<std::string>& names, http::Response& response);
+
+// Fails with 404 model_not_found unless the name is one of ours; absent is fine.
+[[nodiscard]] base::Status check_model(const ApiContext& context,
+                                       const std::optional<std::string>& name);
+
+// An invalid argument with this param is context_length_exceeded.
+inline constexpr std::string_view kContextLength = "context_length";
+// kNotFound with this param is model_not_found.
+inline constexpr std::string_view kModelField = "model";
+
+}  // namespace pagoda::api
