@@ -16,9 +16,6 @@ using base::ErrorCode;
 using base::Result;
 using base::Status;
 
-// The largest tensor: its size and its offset together stay within 64 bits.
-constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{1} << 62;
-
 Error tensor_error(const GgufTensor& tensor, const std::string& reason) {
     return Error{ErrorCode::kDataLoss,
                  fmt::format("tensor '{}' {}", printable(tensor.name), reason), tensor.name};
@@ -102,7 +99,7 @@ Status measure(std::span<const std::uint64_t> extents, TensorPlace& place) {
                             type.block_values, type.name));
         const std::uint64_t factor = is_innermost ? extent / block_values : extent;
         // Also keeps every extent and the number of values within int64.
-        if (factor > kMaxTensorBytes / block_values / block_bytes / blocks)
+        if (factor > kGgufMaxTensorBytes / block_values / block_bytes / blocks)
             return tensor_error(place.tensor, fmt::format("is too large: {} values of {}",
                                                           describe_extents(extents), type.name));
         blocks *= factor;

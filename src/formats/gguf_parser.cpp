@@ -23,9 +23,6 @@ using base::Status;
 constexpr std::size_t kMinEntryBytes = 8 + 1 + 4 + 1;
 constexpr std::size_t kMinTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;
 
-constexpr std::uint64_t kMinAlignment = 8;
-constexpr std::uint64_t kMaxAlignment = 1U << 20;
-
 class GgufParser final {
   public:
     GgufParser(std::span<const std::byte> bytes, std::string_view label)
@@ -166,10 +163,12 @@ class GgufParser final {
             return damaged(fmt::format("key '{}' must be an integer", kGgufAlignmentKey),
                            std::string(kGgufAlignmentKey));
         const auto wanted = static_cast<std::uint64_t>(*alignment);
-        if (wanted < kMinAlignment || wanted > kMaxAlignment || !std::has_single_bit(wanted))
-            return damaged(fmt::format("key '{}' must be a power of two from {} to {}, got {}",
-                                       kGgufAlignmentKey, kMinAlignment, kMaxAlignment, *alignment),
-                           std::string(kGgufAlignmentKey));
+        if (wanted < kGgufMinAlignment || wanted > kGgufMaxAlignment ||
+            !std::has_single_bit(wanted))
+            return damaged(
+                fmt::format("key '{}' must be a power of two from {} to {}, got {}",
+                            kGgufAlignmentKey, kGgufMinAlignment, kGgufMaxAlignment, *alignment),
+                std::string(kGgufAlignmentKey));
         file_.alignment = wanted;
         return {};
     }

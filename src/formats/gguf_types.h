@@ -30,6 +30,10 @@ namespace pagoda::formats {
 
 constexpr std::string_view kGgufMagic = "GGUF";
 constexpr std::uint64_t kGgufDefaultAlignment = 32;
+constexpr std::uint64_t kGgufMinAlignment = 8;
+constexpr std::uint64_t kGgufMaxAlignment = 1U << 20;
+// Of one tensor: its size and its offset together stay within 64 bits.
+constexpr std::uint64_t kGgufMaxTensorBytes = std::uint64_t{1} << 62;
 constexpr std::size_t kGgufMaxNameBytes = 65535;           // keys and tensor names
 constexpr std::size_t kGgufMaxArrayItems = 1U << 24;       // in one array
 constexpr std::size_t kGgufMaxTotalArrayItems = 1U << 26;  // in all arrays of a file
