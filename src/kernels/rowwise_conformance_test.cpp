@@ -93,9 +93,11 @@ TEST_P(Rowwise, NormsStayWithinTheirBoundOfRef) {
             const std::vector<float> found_layer = input.layer(kernels(), 0, 1);
             // One or two columns deviate by less than `mean` suggests; they are all mean.
             const float loss = cols < 7 ? 1e4F : 1 + std::abs(mean) / 2;
+            const float rms_bound = kNormBound * largest(rms);
+            const float layer_bound = kNormBound * loss * largest(layer);
             for (std::size_t i = 0; i < rms.size(); ++i) {
-                ASSERT_NEAR(found_rms[i], rms[i], kNormBound * largest(rms)) << cols;
-                ASSERT_NEAR(found_layer[i], layer[i], kNormBound * loss * largest(layer)) << cols;
+                ASSERT_NEAR(found_rms[i], rms[i], rms_bound) << cols;
+                ASSERT_NEAR(found_layer[i], layer[i], layer_bound) << cols;
             }
         }
     }
@@ -173,9 +175,9 @@ TEST_P(Rowwise, RopeStaysWithinItsBoundOfRef) {
             const std::vector<float> x = random_values(kRows * (2 * dim + 3), 1, 7);
             const std::vector<float> expected = rotated(ref(), shape, x, kRows);
             const std::vector<float> found = rotated(kernels(), shape, x, kRows);
+            const float bound = kRopeBound * 2 * largest(x);
             for (std::size_t i = 0; i < x.size(); ++i) {
-                ASSERT_NEAR(found[i], expected[i], kRopeBound * 2 * largest(x))
-                    << dim << ", " << rotary << " at " << i;
+                ASSERT_NEAR(found[i], expected[i], bound) << dim << ", " << rotary << " at " << i;
                 const std::int64_t column = static_cast<std::int64_t>(i) % (2 * dim + 3);
                 const bool is_rotated = column < 2 * dim && column % dim < rotary;
                 ASSERT_TRUE(is_rotated || found[i] == x[i]) << i;

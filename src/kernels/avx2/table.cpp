@@ -16,6 +16,15 @@ const Kernels table_avx2 = {
     .quantize = avx2::quantize,
     .linear_int8 = avx2::linear_int8,
     .linear_f32 = avx2::linear_f32,
+    .rms_norm = avx2::rms_norm,
+    .layer_norm = avx2::layer_norm,
+    .rope = avx2::rope,
+    .gate = avx2::gate,
+    .kv_write = avx2::kv_write,
+    .attention_scratch_floats = avx2::attention_scratch_floats,
+    .attention_rows = avx2::kAttentionRows,
+    .attention = avx2::attention,
+    .attention_merge = avx2::attention_merge,
 };
 
 }  // namespace pagoda::kernels

@@ -12,4 +12,17 @@ void quantize(const QuantizeArgs& args) noexcept;
 void linear_int8(const LinearArgs& args) noexcept;
 void linear_f32(const LinearArgs& args) noexcept;
 
+// norm.cpp, rope.cpp, gate.cpp
+void rms_norm(const RmsNormArgs& args) noexcept;
+void layer_norm(const LayerNormArgs& args) noexcept;
+void rope(const RopeArgs& args) noexcept;
+void gate(const GateArgs& args) noexcept;
+
+// kv_write.cpp, attention.cpp
+inline constexpr std::int64_t kAttentionRows = 32;
+void kv_write(const KvWriteArgs& args) noexcept;
+std::size_t attention_scratch_floats(std::int64_t rows, std::int64_t group, std::int64_t head_dim);
+void attention(const AttentionArgs& args) noexcept;
+void attention_merge(const AttentionMergeArgs& args) noexcept;
+
 }  // namespace pagoda::kernels::avx2
