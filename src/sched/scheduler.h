@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -26,6 +27,7 @@ struct KvGroupSpec {
 
 enum class PolicyKind : std::uint8_t { kFcfs, kPriority, kFair };
 [[nodiscard]] base::Result<PolicyKind> parse_policy(std::string_view name);
+[[nodiscard]] std::string_view policy_name(PolicyKind kind);
 
 struct SchedulerConfig {
     std::int64_t max_num_seqs = 64;             // sequences in one step
@@ -33,15 +35,19 @@ struct SchedulerConfig {
     std::int64_t max_queue = 1024;              // waiting sequences
     std::int64_t max_model_len = 0;             // tokens of one sequence
     PolicyKind policy = PolicyKind::kFair;
+    // With kPriority: so much waiting makes up for one class.
+    base::Duration priority_aging = std::chrono::seconds(30);
     std::vector<KvGroupSpec> groups;
 };
+// Errors name key, value and limit.
+[[nodiscard]] base::Status validate(const SchedulerConfig& config);
 
 struct SequenceSpec {
     base::SeqId seq;
     base::ClientId client;
-    std::int64_t prompt_tokens = 0;      // >= 1
-    std::int64_t max_total_tokens = 0;   // prompt plus output, at most
-    std::int32_t priority = 0;           // lower runs first, as in vLLM
+    std::int64_t prompt_tokens = 0;     // >= 1
+    std::int64_t max_total_tokens = 0;  // prompt plus output, at most
+    std::int32_t priority = 0;          // lower runs first, as in vLLM
     // Tokens of one step, at most (0: the budget alone): prompts whose every row needs logits.
     std::int64_t max_step_tokens = 0;
 };
@@ -51,10 +57,13 @@ struct SchedulerStats {
     std::int64_t blocks_total = 0, blocks_used = 0;  // over all groups
     double kv_usage = 0;                             // the fullest group, 0..1
     std::uint64_t preemptions = 0;
+    std::uint64_t computed_tokens = 0;    // KV rows written by all steps
+    std::uint64_t recomputed_tokens = 0;  // of them, those that had been written before
 };
 
 class Scheduler {
   public:
+    // REQUIRES: validate(config)
     explicit Scheduler(SchedulerConfig config);
     ~Scheduler();
     Scheduler(const Scheduler&) = delete;
@@ -68,11 +77,12 @@ class Scheduler {
     // the sequence may have finished in the meantime.
     void cancel(base::SeqId seq);
 
-    // The next step; empty when there is nothing to do. Within the token budget, max_num_seqs and
-    // the free blocks; running sequences that decode come first.
+    // The next step; empty when there is nothing to do, and never without a sequence while one
+    // waits or runs. Within the token budget, max_num_seqs and the free blocks; running sequences
+    // that decode come first.
     [[nodiscard]] StepPlan plan(base::TimePoint now) const;
-    // REQUIRES: the plan is the one that plan() gave last, with nothing submitted or cancelled since;
-    // the result has its sequences in its order.
+    // REQUIRES: the plan is the one that plan() gave last, with nothing submitted or cancelled
+    // since; the result has its sequences in its order.
     void commit(const StepPlan& plan, const StepResult& result, base::TimePoint now);
 
     [[nodiscard]] bool has_work() const;

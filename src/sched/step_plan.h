@@ -21,19 +21,30 @@ struct SequencePlan {
     std::int64_t num_tokens = 0;
     // The last of these tokens is the sequence's last: its logits give the next token.
     bool samples = false;
-    // The sequence begins anew (first step, or after preemption by recompute): its block tables are empty before
-    // new_blocks are appended.
+    // The sequence begins anew (first step, or after preemption by recompute): its block tables are
+    // empty before new_blocks are appended.
     bool restarts = false;
     // Per KV group, the blocks appended to the sequence's table in this step. Tables are indexed
     // by position / 32 in every group; blocks that fell out of a window are never read again.
     std::vector<std::vector<base::BlockId>> new_blocks;
 };
 
+// A waiting sequence that does not fit yet, and how many others were admitted ahead of it.
+struct PassedOver {
+    base::SeqId seq;
+    std::int64_t by = 0;
+};
+
 struct StepPlan {
     std::uint64_t step = 0;
-    std::vector<SequencePlan> sequences;
+    std::vector<SequencePlan> sequences;  // decode rows first
     // Sequences that ended since the last plan; the executor forgets them before it computes.
     std::vector<base::SeqId> ended;
+    // Running sequences that give up their blocks, which this very plan may hand to others. They
+    // wait, and begin anew in a later plan (restarts); the executor keeps their tokens and
+    // samplers.
+    std::vector<base::SeqId> preempted;
+    std::vector<PassedOver> passed_over;
 
     [[nodiscard]] bool empty() const { return sequences.empty() && ended.empty(); }
     [[nodiscard]] std::int64_t num_tokens() const {

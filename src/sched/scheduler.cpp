@@ -1,0 +1,315 @@
+#include "sched/scheduler.h"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/check.h"
+#include "sched/planner.h"
+
+namespace pagoda::sched {
+
+using base::Error;
+using base::ErrorCode;
+using base::SeqId;
+
+base::Status validate(const SchedulerConfig& config) {
+    const auto at_least = [](const char* key, std::int64_t value,
+                             std::int64_t low) -> base::Status {
+        if (value >= low) return {};
+        return base::invalid(fmt::format("{} must be at least {}, got {}", key, low, value), key);
+    };
+    const std::pair<const char*, std::int64_t> positive[] = {
+        {"max_num_seqs", config.max_num_seqs},
+        {"max_queue", config.max_queue},
+        {"max_model_len", config.max_model_len},
+        {"groups", std::ssize(config.groups)},
+    };
+    for (const auto& [key, value] : positive) {
+        if (base::Status status = at_least(key, value, 1); !status.ok()) return status;
+    }
+    if (config.max_num_batched_tokens < config.max_num_seqs) {
+        return base::invalid(
+            fmt::format("max_num_batched_tokens must be at least max_num_seqs ({}), so that every "
+                        "running sequence can advance in a step, got {}",
+                        config.max_num_seqs, config.max_num_batched_tokens),
+            "max_num_batched_tokens");
+    }
+    if (config.priority_aging < std::chrono::milliseconds(1) ||
+        config.priority_aging > std::chrono::hours(1)) {
+        return base::invalid("priority_aging must be between 1 ms and 1 h", "priority_aging");
+    }
+    for (const KvGroupSpec& group : config.groups) {
+        if (base::Status status = at_least("num_blocks", group.num_blocks, 1); !status.ok()) {
+            return status;
+        }
+        if (base::Status status = at_least("window", group.window, 0); !status.ok()) return status;
+    }
+    return {};
+}
+
+struct Scheduler::Impl {
+    explicit Impl(SchedulerConfig given) : config(std::move(given)), policy(make_policy(config)) {
+        const base::Status status = validate(config);
+        CHECK(status.ok(), status.error().message);
+        for (const KvGroupSpec& group : config.groups) pools.emplace_back(group.num_blocks);
+    }
+
+    [[nodiscard]] std::optional<Error> refusal(const SequenceSpec& spec) const;
+    void add(const SequenceSpec& spec, base::TimePoint now);
+    [[nodiscard]] Sequence& find(SeqId seq);
+    void preempt(Sequence& sequence);
+    void start(Sequence& sequence);
+    void stop_running(const Sequence& sequence);
+    void advance(const SequencePlan& part);
+    void apply(const SequencePlan& part, const SequenceResult& result);
+    void end(SeqId seq);
+    void check_sequence(const Sequence& sequence) const;
+
+    SchedulerConfig config;
+    std::deque<kv::BlockPool> pools;  // by group; declared before the tables that point to them
+    std::unique_ptr<Policy> policy;
+    OutputForecast forecast;
+    std::unordered_map<SeqId, std::unique_ptr<Sequence>> sequences;
+    std::vector<const Sequence*> running;  // by rank
+    std::vector<SeqId> ended;
+    std::uint64_t step = 0;
+    std::uint64_t next_ticket = 0;
+    std::uint64_t num_preemptions = 0;
+    std::uint64_t num_computed = 0;
+    std::uint64_t num_recomputed = 0;
+};
+
+// Why a sequence could never run, if so.
+std::optional<Error> Scheduler::Impl::refusal(const SequenceSpec& spec) const {
+    CHECK(spec.prompt_tokens >= 1 && spec.max_total_tokens >= spec.prompt_tokens,
+          "a sequence has a prompt, and room for it");
+    if (spec.max_total_tokens > config.max_model_len) {
+        return Error{ErrorCode::kResourceExhausted,
+                     fmt::format("the request may reach {} tokens, the model's limit is {} "
+                                 "(max_model_len)",
+                                 spec.max_total_tokens, config.max_model_len)};
+    }
+    // The last output token is never fed back, so that it needs no slot.
+    const std::int64_t positions = std::max(spec.prompt_tokens, spec.max_total_tokens - 1);
+    for (const KvGroupSpec& group : config.groups) {
+        const std::int64_t needed = blocks_to_advance(positions, group.window);
+        if (needed <= group.num_blocks) continue;
+        return Error{ErrorCode::kResourceExhausted,
+                     fmt::format("the request may need {} KV blocks ({} tokens), the cache has {} "
+                                 "({} tokens)",
+                                 needed, spec.max_total_tokens, group.num_blocks,
+                                 group.num_blocks * kv::kBlockTokens)};
+    }
+    return std::nullopt;
+}
+
+void Scheduler::Impl::add(const SequenceSpec& spec, base::TimePoint now) {
+    auto sequence = std::make_unique<Sequence>();
+    sequence->spec = spec;
+    sequence->rank = {policy->rank_key(spec, now), next_ticket++};
+    sequence->num_total = spec.prompt_tokens;
+    sequence->tables.resize(pools.size());
+    policy->enqueue(*sequence);
+    const bool is_new = sequences.emplace(spec.seq, std::move(sequence)).second;
+    CHECK(is_new, "a sequence id was submitted twice");
+}
+
+Sequence& Scheduler::Impl::find(SeqId seq) {
+    const auto found = sequences.find(seq);
+    CHECK(found != sequences.end(), "the plan names a sequence that is gone");
+    return *found->second;
+}
+
+void Scheduler::Impl::stop_running(const Sequence& sequence) {
+    const auto by_rank = [](const Sequence* a, const Sequence* b) { return a->rank < b->rank; };
+    const auto place = std::lower_bound(running.begin(), running.end(), &sequence, by_rank);
+    CHECK(place != running.end() && *place == &sequence, "a sequence does not run");
+    running.erase(place);
+}
+
+void Scheduler::Impl::preempt(Sequence& sequence) {
+    stop_running(sequence);
+    for (kv::BlockTable& table : sequence.tables) table.clear();
+    sequence.is_running = false;
+    sequence.num_computed = 0;
+    sequence.num_passed = 0;
+    ++sequence.num_preemptions;
+    ++num_preemptions;
+    policy->enqueue(sequence);
+}
+
+void Scheduler::Impl::start(Sequence& sequence) {
+    policy->remove(sequence);
+    if (!sequence.is_resumed()) policy->charge_prompt(sequence);
+    sequence.is_running = true;
+    const auto by_rank = [](const Sequence* a, const Sequence* b) { return a->rank < b->rank; };
+    running.insert(std::upper_bound(running.begin(), running.end(), &sequence, by_rank), &sequence);
+}
+
+void Scheduler::Impl::advance(const SequencePlan& part) {
+    Sequence& sequence = find(part.seq);
+    CHECK(part.restarts == !sequence.is_running && part.first_position == sequence.num_computed,
+          "the plan is not of this state");
+    if (part.restarts) start(sequence);
+    for (std::size_t group = 0; group < pools.size(); ++group) {
+        for (const base::BlockId block : part.new_blocks[group]) {
+            sequence.tables[group].append(pools[group].take(block));
+        }
+    }
+    const std::int64_t end = part.first_position + part.num_tokens;
+    num_computed += static_cast<std::uint64_t>(part.num_tokens);
+    num_recomputed += static_cast<std::uint64_t>(
+        std::max<std::int64_t>(std::min(end, sequence.max_computed) - part.first_position, 0));
+    sequence.num_computed = end;
+    sequence.max_computed = std::max(sequence.max_computed, end);
+    for (std::size_t group = 0; group < pools.size(); ++group) {
+        kv::BlockTable& table = sequence.tables[group];
+        const std::int64_t first = first_block_needed(end, config.groups[group].window);
+        table.drop_before(std::min(first, table.num_blocks()));
+    }
+}
+
+void Scheduler::Impl::apply(const SequencePlan& part, const SequenceResult& result) {
+    Sequence& sequence = find(part.seq);
+    const std::int64_t num_tokens = std::ssize(result.tokens);
+    CHECK(result.seq == part.seq, "the result's order is not the plan's");
+    CHECK(num_tokens <= (part.samples ? 1 : 0), "the result has tokens that were not asked for");
+    sequence.num_total += num_tokens;
+    policy->charge_output(sequence, num_tokens);
+    if (result.finish) {
+        const bool is_whole =
+            *result.finish == FinishReason::kStop || *result.finish == FinishReason::kLength;
+        if (is_whole) forecast.record(sequence.num_outputs());
+        return end(part.seq);
+    }
+    CHECK(num_tokens == 1 || !part.samples, "a step sampled nothing and did not end the sequence");
+    CHECK(sequence.num_total < sequence.spec.max_total_tokens || !part.samples,
+          "the executor let a sequence grow to its limit without ending it");
+}
+
+void Scheduler::Impl::end(SeqId seq) {
+    const auto found = sequences.find(seq);
+    Sequence& sequence = *found->second;
+    if (sequence.is_running) {
+        stop_running(sequence);
+    } else {
+        policy->remove(sequence);
+    }
+    policy->forget(sequence);
+    sequences.erase(found);
+    ended.push_back(seq);
+}
+
+Scheduler::Scheduler(SchedulerConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {}
+Scheduler::~Scheduler() = default;
+
+base::Status Scheduler::submit(std::span<const SequenceSpec> sequences, base::TimePoint now) {
+    for (const SequenceSpec& spec : sequences) {
+        if (std::optional<Error> error = impl_->refusal(spec)) return *std::move(error);
+    }
+    const std::int64_t max_queue = impl_->config.max_queue;
+    const std::int64_t count = std::ssize(sequences);
+    if (count > max_queue) {
+        return Error{ErrorCode::kResourceExhausted,
+                     fmt::format("the request has {} sequences, the queue takes {} (max_queue)",
+                                 count, max_queue)};
+    }
+    const std::int64_t waiting = stats().waiting;
+    if (waiting + count > max_queue) {
+        return Error{ErrorCode::kUnavailable,
+                     fmt::format("{} sequences are waiting, the queue takes {} (max_queue); try "
+                                 "again later",
+                                 waiting, max_queue)};
+    }
+    for (const SequenceSpec& spec : sequences) impl_->add(spec, now);
+    return {};
+}
+
+void Scheduler::cancel(SeqId seq) {
+    if (impl_->sequences.contains(seq)) impl_->end(seq);
+}
+
+StepPlan Scheduler::plan(base::TimePoint /*now*/) const {
+    const Impl& state = *impl_;
+    return Planner({state.config, state.pools, state.running, state.ended, *state.policy,
+                    state.forecast, state.step})
+        .plan();
+}
+
+void Scheduler::commit(const StepPlan& plan, const StepResult& result, base::TimePoint /*now*/) {
+    Impl& state = *impl_;
+    CHECK(plan.step == state.step && result.step == state.step, "not the plan that came last");
+    CHECK(result.sequences.size() == plan.sequences.size(), "the result is not of this plan");
+    CHECK(plan.ended.size() == state.ended.size(), "a sequence was cancelled during a step");
+    state.ended.clear();
+    for (const SeqId seq : plan.preempted) state.preempt(state.find(seq));
+    for (const PassedOver& over : plan.passed_over) state.find(over.seq).num_passed += over.by;
+    for (const SequencePlan& part : plan.sequences) state.advance(part);
+    for (std::size_t i = 0; i < plan.sequences.size(); ++i) {
+        state.apply(plan.sequences[i], result.sequences[i]);
+    }
+    ++state.step;
+}
+
+bool Scheduler::has_work() const {
+    return !impl_->sequences.empty() || !impl_->ended.empty();
+}
+
+SchedulerStats Scheduler::stats() const {
+    SchedulerStats stats;
+    stats.running = std::ssize(impl_->running);
+    stats.waiting = std::ssize(impl_->sequences) - stats.running;
+    for (const kv::BlockPool& pool : impl_->pools) {
+        stats.blocks_total += pool.num_blocks();
+        stats.blocks_used += pool.num_used();
+        const double usage =
+            static_cast<double>(pool.num_used()) / static_cast<double>(pool.num_blocks());
+        stats.kv_usage = std::max(stats.kv_usage, usage);
+    }
+    stats.preemptions = impl_->num_preemptions;
+    stats.computed_tokens = impl_->num_computed;
+    stats.recomputed_tokens = impl_->num_recomputed;
+    return stats;
+}
+
+void Scheduler::Impl::check_sequence(const Sequence& sequence) const {
+    CHECK(sequence.num_computed < sequence.num_total, "a sequence has nothing to compute");
+    for (std::size_t group = 0; group < pools.size(); ++group) {
+        const kv::BlockTable& table = sequence.tables[group];
+        CHECK(table.num_blocks() == kv::blocks_for(sequence.num_computed),
+              "a table does not cover what was computed");
+        const std::int64_t first =
+            first_block_needed(sequence.num_computed, config.groups[group].window);
+        CHECK(table.num_dropped() == std::min(first, table.num_blocks()),
+              "a table holds blocks out of its window");
+        CHECK(sequence.is_running || table.num_blocks() == 0, "a waiting sequence holds blocks");
+    }
+}
+
+void Scheduler::check_invariants() const {
+    const Impl& state = *impl_;
+    std::vector<std::int64_t> held(state.pools.size());
+    std::int64_t num_running = 0;
+    for (const auto& [seq, sequence] : state.sequences) {
+        state.check_sequence(*sequence);
+        num_running += sequence->is_running ? 1 : 0;
+        for (std::size_t group = 0; group < held.size(); ++group) {
+            held[group] += sequence->tables[group].num_held();
+        }
+    }
+    CHECK(num_running == std::ssize(state.running), "the running list and the flags disagree");
+    CHECK(num_running <= state.config.max_num_seqs, "too many sequences run");
+    CHECK(std::is_sorted(state.running.begin(), state.running.end(),
+                         [](const Sequence* a, const Sequence* b) { return a->rank < b->rank; }),
+          "the running list is out of order");
+    for (std::size_t group = 0; group < held.size(); ++group) {
+        state.pools[group].check_invariants();
+        CHECK(state.pools[group].num_used() == held[group], "a block is in no table, or in two");
+    }
+}
+
+}  // namespace pagoda::sched
