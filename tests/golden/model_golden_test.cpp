@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "golden/tiny_model.h"
+#include "tests/golden/tiny_model.h"
 
 namespace pagoda::golden {
 namespace {

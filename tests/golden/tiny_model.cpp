@@ -1,4 +1,4 @@
-#include "golden/tiny_model.h"
+#include "tests/golden/tiny_model.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,352 @@
+#include "engine/engine.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "engine/fake_executor.h"
+
+namespace pagoda::engine {
+namespace {
+
+using base::TokenId;
+
+constexpr TokenId kEnd = 256;
+constexpr int kVocab = 257;
+
+// 256 byte tokens and an end token.
+std::unique_ptr<text::Tokenizer> byte_tokenizer() {
+    text::TokenizerSpec spec;
+    spec.kind = text::TokenizerKind::kSentencePieceBpe;
+    constexpr char kHex[] = "0123456789ABCDEF";
+    for (int byte = 0; byte < 256; ++byte) {
+        spec.tokens.push_back(std::string("<0x") + kHex[byte / 16] + kHex[byte % 16] + ">");
+        spec.types.push_back(text::TokenType::kByte);
+    }
+    spec.tokens.push_back("<end>");
+    spec.types.push_back(text::TokenType::kControl);
+    spec.scores.assign(spec.tokens.size(), 0.0F);
+    spec.eos = kEnd;
+    spec.add_space_prefix = false;
+    auto tokenizer = text::Tokenizer::create(std::move(spec));
+    EXPECT_TRUE(tokenizer.ok()) << (tokenizer.ok() ? "" : tokenizer.error().message);
+    return std::move(tokenizer).value();
+}
+
+// Collects events; any thread may wait for the last one.
+class Collector final : public TokenSink {
+  public:
+    explicit Collector(int num_choices = 1) : texts(num_choices), finishes(num_choices) {}
+
+    void on_event(TokenEvent&& event) noexcept override {
+        const std::lock_guard lock(mutex_);
+        const auto choice = static_cast<std::size_t>(event.choice);
+        texts[choice] += event.text;
+        tokens += event.tokens.size();
+        if (event.error) error = event.error;
+        if (event.finish) {
+            EXPECT_FALSE(finishes[choice]) << "two last events";
+            finishes[choice] = event.finish;
+            usage = event.usage;
+            stop_string = event.stop_string;
+            ++num_finished_;
+        } else {
+            EXPECT_FALSE(finishes[choice]) << "an event after the last";
+        }
+        changed_.notify_all();
+    }
+
+    void wait() {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return num_finished_ == finishes.size(); });
+    }
+    void wait_for_tokens(std::size_t count) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return tokens >= count; });
+    }
+
+    std::vector<std::string> texts;
+    std::vector<std::optional<FinishReason>> finishes;
+    std::size_t tokens = 0;
+    std::optional<base::Error> error;
+    std::optional<std::string> stop_string;
+    Usage usage;
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::size_t num_finished_ = 0;
+};
+
+// Counts upwards from the prompt's sum, in letters.
+TokenId letters(const std::vector<TokenId>& tokens, std::int64_t num_prompt) {
+    std::int64_t sum = 0;
+    for (std::int64_t index = 0; index < num_prompt; ++index)
+        sum += tokens[static_cast<std::size_t>(index)];
+    return static_cast<TokenId>('a' + (sum + static_cast<std::int64_t>(tokens.size())) % 26);
+}
+
+struct EngineTest : testing::Test {
+    void start(FakeExecutor::NextToken next, std::int64_t num_blocks = 64,
+               std::int64_t max_queue = 1024) {
+        auto fake = std::make_unique<FakeExecutor>(std::move(next));
+        executor = fake.get();
+        engine = std::make_unique<Engine>(
+            EngineParts{.executor = std::move(fake),
+                        .tokenizer = tokenizer.get(),
+                        .vocab_size = kVocab,
+                        .scheduler = {.max_num_seqs = 16,
+                                      .max_num_batched_tokens = 64,
+                                      .max_queue = max_queue,
+                                      .max_model_len = 512,
+                                      .groups = {{.num_blocks = num_blocks}}},
+                        .model_name = "fake",
+                        .metrics = &metrics,
+                        .logger = &logger,
+                        .clock = &base::system_clock()});
+    }
+
+    static GenerateRequest request(std::vector<TokenId> prompt, std::int64_t max_tokens,
+                                   std::shared_ptr<TokenSink> sink) {
+        GenerateRequest result{.prompt = std::move(prompt), .sink = std::move(sink)};
+        result.sampling.max_tokens = max_tokens;
+        return result;
+    }
+
+    // The value of a gauge or counter in the metrics page.
+    double metric(const std::string& name) const {
+        const std::string page = metrics.render();
+        const std::size_t at = page.find("\n" + name + "{");
+        if (at == std::string::npos) return -1;
+        const std::size_t space = page.find(' ', at + 1);
+        return std::stod(page.substr(space + 1));
+    }
+
+    std::unique_ptr<text::Tokenizer> tokenizer = byte_tokenizer();
+    base::MetricsRegistry metrics;
+    base::Logger logger{{.level = base::LogLevel::kError}};
+    FakeExecutor* executor = nullptr;
+    std::unique_ptr<Engine> engine;
+};
+
+TEST_F(EngineTest, DeliversAllTokensAndOneLastEvent) {
+    start(letters);
+    auto sink = std::make_shared<Collector>();
+    ASSERT_TRUE(engine->submit(request({10, 20}, 5, sink)).ok());
+    sink->wait();
+    EXPECT_EQ(sink->texts[0], "ghijk");
+    EXPECT_EQ(sink->finishes[0], FinishReason::kLength);
+    EXPECT_EQ(sink->usage.prompt_tokens, 2);
+    EXPECT_EQ(sink->usage.completion_tokens, 5);
+}
+
+TEST_F(EngineTest, AnEndTokenStopsAndIsNoPartOfTheText) {
+    start([](const auto& tokens, std::int64_t num_prompt) {
+        return static_cast<std::int64_t>(tokens.size()) == num_prompt + 2 ? kEnd : TokenId{'x'};
+    });
+    auto sink = std::make_shared<Collector>();
+    ASSERT_TRUE(engine->submit(request({1}, 50, sink)).ok());
+    sink->wait();
+    EXPECT_EQ(sink->texts[0], "xx");
+    EXPECT_EQ(sink->finishes[0], FinishReason::kStop);
+    EXPECT_EQ(sink->usage.completion_tokens, 3);
+}
+
+TEST_F(EngineTest, AnOutputWhoseFirstTokenEndsIsEmpty) {
+    start([](const auto&, std::int64_t) { return kEnd; });
+    auto sink = std::make_shared<Collector>(2);
+    GenerateRequest two = request({1, 2, 3}, 50, sink);
+    two.num_choices = 2;
+    ASSERT_TRUE(engine->submit(std::move(two)).ok());
+    sink->wait();
+    EXPECT_EQ(sink->texts, (std::vector<std::string>{"", ""}));
+    EXPECT_EQ(sink->finishes[1], FinishReason::kStop);
+}
+
+TEST_F(EngineTest, AStopStringOverSeveralTokensIsNeverSent) {
+    start(letters);
+    auto sink = std::make_shared<Collector>();
+    GenerateRequest stopped = request({10, 20}, 400, sink);
+    stopped.stop = {"klm"};
+    ASSERT_TRUE(engine->submit(std::move(stopped)).ok());
+    sink->wait();
+    EXPECT_EQ(sink->texts[0], "ghij");
+    EXPECT_EQ(sink->finishes[0], FinishReason::kStop);
+    EXPECT_EQ(sink->stop_string, "klm");
+    EXPECT_TRUE(engine->wait_idle(std::chrono::seconds(20)));
+}
+
+TEST_F(EngineTest, CharactersThatSpanTokensArriveWhole) {
+    const std::string text = "a\xF0\x9F\x98\x80z";  // an emoji, one byte a token
+    start([&](const auto& tokens, std::int64_t num_prompt) {
+        return static_cast<TokenId>(
+            static_cast<unsigned char>(text[tokens.size() - static_cast<std::size_t>(num_prompt)]));
+    });
+    auto sink = std::make_shared<Collector>();
+    ASSERT_TRUE(engine->submit(request({1}, 6, sink)).ok());
+    sink->wait();
+    EXPECT_EQ(sink->texts[0], text);
+}
+
+TEST_F(EngineTest, AnUnfinishedCharacterIsFlushedOnceAtTheEnd) {
+    start([](const auto& tokens, std::int64_t num_prompt) {
+        return static_cast<std::int64_t>(tokens.size()) == num_prompt ? TokenId{'a'}
+                                                                      : TokenId{0xF0};
+    });
+    auto sink = std::make_shared<Collector>();
+    ASSERT_TRUE(engine->submit(request({1}, 2, sink)).ok());
+    sink->wait();
+    EXPECT_EQ(sink->texts[0], "a\xEF\xBF\xBD");
+}
+
+TEST_F(EngineTest, AFaultInsideOneRequestFailsItAlone) {
+    start(letters);
+    executor->fail_prompts_with(200);
+    auto good = std::make_shared<Collector>();
+    auto bad = std::make_shared<Collector>();
+    ASSERT_TRUE(engine->submit(request({10, 20}, 30, good)).ok());
+    ASSERT_TRUE(engine->submit(request({200}, 30, bad)).ok());
+    good->wait();
+    bad->wait();
+    EXPECT_TRUE(bad->error.has_value());
+    EXPECT_EQ(bad->finishes[0], FinishReason::kError);
+    EXPECT_EQ(good->texts[0].size(), 30U);
+    EXPECT_FALSE(good->error.has_value());
+}
+
+TEST_F(EngineTest, WhatCanNeverRunIsRefusedAtOnce) {
+    start(letters, /*num_blocks=*/4);
+    auto sink = std::make_shared<Collector>();
+    EXPECT_EQ(engine->submit(request({}, 5, sink)).error().param, "prompt");
+    EXPECT_EQ(engine->submit(request({kVocab}, 5, sink)).error().param, "prompt");
+    EXPECT_FALSE(engine->submit(request({-1}, 5, sink)).ok());
+    EXPECT_FALSE(engine->submit(request({1}, 512, sink)).ok());
+    EXPECT_FALSE(engine->submit(request({1}, 0, sink)).ok());
+    EXPECT_FALSE(engine->submit(request({1}, 200, sink)).ok()) << "four blocks hold 128 tokens";
+    EXPECT_EQ(engine->num_active(), 0);
+}
+
+TEST_F(EngineTest, AFullQueueRefusesWithoutForgettingAnyone) {
+    start(letters, 64, /*max_queue=*/3);
+    executor->hold_steps();
+    std::vector<std::shared_ptr<Collector>> sinks;
+    int refused = 0;
+    for (int number = 0; number < 30; ++number) {
+        auto sink = std::make_shared<Collector>();
+        auto taken = engine->submit(request({1, 2}, 4, sink));
+        if (taken.ok())
+            sinks.push_back(sink);
+        else if (taken.error().code == base::ErrorCode::kUnavailable)
+            ++refused;
+    }
+    EXPECT_GE(refused, 20);
+    executor->release_all();
+    for (const auto& sink : sinks) sink->wait();
+    EXPECT_TRUE(engine->wait_idle(std::chrono::seconds(20)));
+    auto later = std::make_shared<Collector>();
+    ASSERT_TRUE(engine->submit(request({1, 2}, 4, later)).ok());
+    later->wait();
+}
+
+TEST_F(EngineTest, ManyRequestsGetTheAnswersTheyGetAlone) {
+    start(letters, /*num_blocks=*/20);  // not enough for all: some are preempted
+    std::mt19937 random(7);
+    std::vector<std::vector<TokenId>> prompts;
+    for (int number = 0; number < 64; ++number) {
+        std::vector<TokenId> prompt(1 + random() % 90);
+        for (TokenId& token : prompt) token = static_cast<TokenId>(random() % 256);
+        prompts.push_back(std::move(prompt));
+    }
+    std::vector<std::string> alone;
+    for (const auto& prompt : prompts) {
+        auto sink = std::make_shared<Collector>();
+        ASSERT_TRUE(engine->submit(request(prompt, 60, sink)).ok());
+        sink->wait();
+        alone.push_back(sink->texts[0]);
+    }
+    std::vector<std::shared_ptr<Collector>> sinks;
+    for (const auto& prompt : prompts) {
+        sinks.push_back(std::make_shared<Collector>());
+        ASSERT_TRUE(engine->submit(request(prompt, 60, sinks.back())).ok());
+    }
+    for (std::size_t number = 0; number < sinks.size(); ++number) {
+        sinks[number]->wait();
+        EXPECT_EQ(sinks[number]->texts[0], alone[number]);
+    }
+}
+
+TEST_F(EngineTest, ThreeHundredRandomCancelsLeaveNoBlockInUse) {
+    start(letters, 40);
+    std::mt19937 random(11);
+    std::vector<std::shared_ptr<Collector>> sinks;
+    for (int number = 0; number < 300; ++number) {
+        sinks.push_back(std::make_shared<Collector>());
+        auto id = engine->submit(
+            request(std::vector<TokenId>(1 + random() % 100, 5), 1 + random() % 200, sinks.back()));
+        ASSERT_TRUE(id.ok());
+        if (random() % 3 == 0) sinks.back()->wait_for_tokens(1);
+        engine->cancel(*id);
+    }
+    for (const auto& sink : sinks) sink->wait();
+    EXPECT_TRUE(engine->wait_idle(std::chrono::seconds(60)));
+    // One more request makes one more step, after which the gauges are fresh.
+    auto last = std::make_shared<Collector>();
+    ASSERT_TRUE(engine->submit(request({1}, 1, last)).ok());
+    last->wait();
+    ASSERT_TRUE(engine->wait_idle(std::chrono::seconds(60)));
+    EXPECT_EQ(metric("pagoda:kv_blocks_used"), 0);
+    EXPECT_EQ(metric("vllm:num_requests_running"), 0);
+    EXPECT_EQ(metric("vllm:num_requests_waiting"), 0);
+}
+
+TEST_F(EngineTest, DrainingRefusesNewRequestsAndFinishesOld) {
+    start(letters);
+    executor->hold_steps();
+    auto running = std::make_shared<Collector>();
+    ASSERT_TRUE(engine->submit(request({10, 20}, 5, running)).ok());
+    engine->drain();
+    auto late = std::make_shared<Collector>();
+    EXPECT_EQ(engine->submit(request({1}, 5, late)).error().code, base::ErrorCode::kUnavailable);
+    EXPECT_FALSE(engine->wait_idle(std::chrono::milliseconds(1)));
+    executor->release_all();
+    running->wait();
+    EXPECT_EQ(running->texts[0], "ghijk");
+    EXPECT_TRUE(engine->wait_idle(std::chrono::seconds(20)));
+}
+
+TEST_F(EngineTest, DestructionAbortsWhatRuns) {
+    start(letters);
+    executor->hold_steps();
+    std::vector<std::shared_ptr<Collector>> sinks;
+    for (int number = 0; number < 5; ++number) {
+        sinks.push_back(std::make_shared<Collector>());
+        ASSERT_TRUE(engine->submit(request({1}, 400, sinks.back())).ok());
+    }
+    executor->release_all();
+    engine.reset();
+    for (const auto& sink : sinks) sink->wait();
+}
+
+TEST_F(EngineTest, MetricsAddUpWithTheUsage) {
+    start(letters);
+    std::int64_t prompt = 0;
+    std::int64_t completion = 0;
+    for (int number = 1; number <= 5; ++number) {
+        auto sink = std::make_shared<Collector>();
+        ASSERT_TRUE(
+            engine
+                ->submit(request(std::vector<TokenId>(static_cast<std::size_t>(number) * 7, 3),
+                                 number * 4, sink))
+                .ok());
+        sink->wait();
+        prompt += sink->usage.prompt_tokens;
+        completion += sink->usage.completion_tokens;
+    }
+    EXPECT_EQ(metric("vllm:prompt_tokens_total"), static_cast<double>(prompt));
+    EXPECT_EQ(metric("vllm:generation_tokens_total"), static_cast<double>(completion));
+}
+
+}  // namespace
+}  // namespace pagoda::engine
