@@ -23,12 +23,18 @@ class OutputForecast final {
     struct Bucket {
         double count = 0;
         double tokens = 0;
+        void add(double times, std::int64_t length) {
+            count += times;
+            tokens += times * static_cast<double>(length);
+        }
     };
-    static constexpr std::size_t kNumBuckets = 40;
+    static constexpr std::size_t kNumBuckets = 256;        // any std::int64_t
+    [[nodiscard]] Bucket bucket(std::size_t index) const;  // with the prior
     void update_above();
 
-    std::array<Bucket, kNumBuckets> buckets_;    // by bit width of the length
+    std::array<Bucket, kNumBuckets> buckets_;    // by length, four an octave
     std::array<Bucket, kNumBuckets + 1> above_;  // sums of the buckets from here on
+    double prior_count_;
 };
 
 // The most blocks that a set of sequences will hold at once in a group of full attention, if each

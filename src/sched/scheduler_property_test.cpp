@@ -129,7 +129,7 @@ void run_random_load(unsigned seed) {
 }
 
 TEST(SchedulerProperty, AnyLoadKeepsEveryInvariantAndDrains) {
-    for (unsigned seed = 0; seed < 40; ++seed) {
+    for (unsigned seed = 0; seed < 20; ++seed) {
         run_random_load(seed);
         if (HasFailure()) return;
     }
@@ -160,7 +160,6 @@ TEST(SchedulerProperty, SixtyFourClientsFinishWithMemoryForOneAndAHalf) {
         load.drain(64 * 500);
         EXPECT_EQ(load.num_finished(), 64);
         EXPECT_LE(load.recomputed_share(), 0.3);
-        RecordProperty("recomputed_percent", static_cast<int>(load.recomputed_share() * 100));
     }
 }
 
