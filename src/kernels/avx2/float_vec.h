@@ -76,6 +76,12 @@ struct FloatVec {
         const __m256i half = _mm256_srai_epi32(exponent, 1);
         return mul(mul(a, power_of_two(half)), power_of_two(_mm256_sub_epi32(exponent, half)));
     }
+    [[gnu::always_inline]] static F fraction(F a) { return sub(a, _mm256_floor_ps(a)); }
+    [[gnu::always_inline]] static F times_power_of_two(F a, F t) {
+        const F product = mul(a, power_of_two(_mm256_cvtps_epi32(_mm256_floor_ps(t))));
+        const F is_small = _mm256_cmp_ps(t, set1(-126.0F), _CMP_LT_OQ);
+        return _mm256_andnot_ps(is_small, product);
+    }
     [[gnu::always_inline]] static F swap_pairs(F a) { return _mm256_permute_ps(a, 0xb1); }
 
     [[gnu::always_inline]] static float reduce_add(F a) {

@@ -82,6 +82,15 @@ struct FloatVec {
     }
     // a 2^n for integral n in [-252, 254], correctly rounded into the subnormals.
     [[gnu::always_inline]] static F scale_by_power(F a, F n) { return _mm512_scalef_ps(a, n); }
+    // a - floor(a)
+    [[gnu::always_inline]] static F fraction(F a) {
+        return _mm512_reduce_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    }
+    // a 2^floor(t) for a in [1, 2] and t <= 0; 0 where t < -126, whatever a is there.
+    [[gnu::always_inline]] static F times_power_of_two(F a, F t) {
+        const __mmask16 is_normal = _mm512_cmp_ps_mask(t, set1(-126.0F), _CMP_NLT_UQ);
+        return _mm512_maskz_scalef_ps(is_normal, a, t);
+    }
     // Neighbouring lanes exchanged.
     [[gnu::always_inline]] static F swap_pairs(F a) { return _mm512_permute_ps(a, 0xb1); }
 

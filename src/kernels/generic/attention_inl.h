@@ -2,7 +2,8 @@
 // Attention over a vector policy. The query rows of an item and the query heads of its KV head are
 // packed as rows (row-major, head within row) and cut into tiles of at most kTileRows; each tile
 // passes over a chunk once: scores, weights, weighted sum, merge. The formulas are those of
-// ref/attention.cpp; the orders of the sums here:
+// ref/attention.cpp with powers of two, so that maxima are scores times log2(e) here; the orders
+// of the sums:
 //   score   over dims, ascending;  max and sum of a chunk over lanes, then a fixed tree
 //   values  over keys, ascending, each row from its own first visible key to its own last
 // Keys that a row does not see may be multiplied with its query, their scores are then replaced;
@@ -19,6 +20,7 @@ namespace pagoda::kernels {
 namespace {  // NOLINT(google-build-namespaces): internal linkage is the point
 
 inline constexpr float kMinusInfinity = -__builtin_huge_valf();
+inline constexpr float kLog2E = 0x1.715476p+0F;
 inline constexpr int kLineFloats = 16;  // one extra vector, so that whole vectors may be loaded
 
 // Rows of the next tile when n are left: few passes, all of sizes that exist.
@@ -90,41 +92,50 @@ struct TileTask {
     std::int64_t first;  // packed row
 };
 
-// Turns the scores of one row into weights; invisible ones become 0. Returns maximum and sum.
-struct ChunkWeight {
-    float max;
-    float sum;
-};
-template <class V>
-[[gnu::always_inline]] inline typename V::F cap_score(const AttentionArgs& args,
-                                                      typename V::F score) {
-    const typename V::F scaled = V::mul(score, V::set1(args.scale));
-    if (args.soft_cap == 0) return scaled;
-    const typename V::F cap = V::set1(args.soft_cap);
-    return V::mul(cap, tanh<V>(V::div(scaled, cap)));
+// What a score is multiplied with to become a power of two's exponent.
+[[gnu::always_inline]] inline float exponent_factor(const AttentionArgs& args) {
+    return args.soft_cap == 0 ? args.scale * kLog2E : kLog2E;
 }
 
+// score = cap tanh(score scale / cap)
 template <class V>
-[[gnu::noinline]] ChunkWeight weigh_row(const AttentionArgs& args, ChunkRange range,
-                                        float* scores) {
-    using F = typename V::F;
-    const int first = range.begin / V::kLanes;
-    const int last = (range.end + V::kLanes - 1) / V::kLanes;
-    F max = V::set1(kMinusInfinity);
-    for (int v = first; v < last; ++v) {
-        const int start = v * V::kLanes;
-        F score = cap_score<V>(args, V::load(scores + start));
-        if (start < range.begin || start + V::kLanes > range.end) {
-            score = V::keep(score, range.begin - start, range.end - start, V::set1(kMinusInfinity));
-        }
-        V::store(scores + start, score);
-        max = V::max(score, max);
+[[gnu::noinline]] void cap_scores(const AttentionArgs& args, ChunkRange range, float* scores) {
+    const typename V::F cap = V::set1(args.soft_cap);
+    const typename V::F scale = V::set1(args.scale);
+    for (int start = range.begin / V::kLanes * V::kLanes; start < range.end; start += V::kLanes) {
+        const typename V::F score = V::mul(V::load(scores + start), scale);
+        V::store(scores + start, V::mul(cap, tanh<V>(V::div(score, cap))));
     }
-    const float largest = V::reduce_max(max);
+}
+
+struct ChunkWeight {
+    float max;  // as an exponent of two
+    float sum;
+};
+
+// Turns the scores of one row into weights; invisible ones become 0. kWhole: all are visible.
+template <class V, bool kWhole>
+[[gnu::noinline]] ChunkWeight weigh_row(float* scores, ChunkRange range, float factor) {
+    using F = typename V::F;
+    constexpr int kVectors = kAttentionChunk / V::kLanes;
+    const int first = kWhole ? 0 : range.begin / V::kLanes;
+    const int last = kWhole ? kVectors : (range.end + V::kLanes - 1) / V::kLanes;
+    const auto visible = [&](F x, int v, float other) __attribute__((always_inline)) {
+        if constexpr (kWhole) return x;
+        return V::keep(x, range.begin - v * V::kLanes, range.end - v * V::kLanes, V::set1(other));
+    };
+    F max = V::set1(kMinusInfinity);
+#pragma GCC unroll 16
+    for (int v = first; v < last; ++v) {
+        max = V::max(visible(V::load(scores + v * V::kLanes), v, kMinusInfinity), max);
+    }
+    const float largest = V::reduce_max(max) * factor;
     F sum = V::zero();
+#pragma GCC unroll 16
     for (int v = first; v < last; ++v) {
         float* place = scores + v * V::kLanes;
-        const F weight = exp<V>(V::sub(V::load(place), V::set1(largest)));
+        const F exponent = V::fma(V::load(place), V::set1(factor), V::set1(-largest));
+        const F weight = visible(exp2_nonpositive<V>(exponent), v, 0);
         V::store(place, weight);
         sum = V::add(sum, weight);
     }
@@ -158,8 +169,8 @@ template <class V>
     const F old_max = V::load_n(state.maxima, rows);
     const F chunk_max = V::load_n(maxima, rows);
     const F new_max = V::max(old_max, chunk_max);
-    const F keep = exp<V>(V::sub(old_max, new_max));
-    const F add = exp<V>(V::sub(chunk_max, new_max));
+    const F keep = exp2_nonpositive<V>(V::sub(old_max, new_max));
+    const F add = exp2_nonpositive<V>(V::sub(chunk_max, new_max));
     const F added = V::mul(V::load_n(sums, rows), add);
     const F new_sum = V::fma(V::load_n(state.sums, rows), keep, added);
     float keeps[V::kLanes];
@@ -185,9 +196,10 @@ template <class V>
     float keep = 1;
     float sum = *state.sums;
     if (sink != nullptr) {
-        const float max = *state.maxima > *sink ? *state.maxima : *sink;
-        keep = V::first(exp<V>(V::set1(*state.maxima - max)));
-        sum = sum * keep + V::first(exp<V>(V::set1(*sink - max)));
+        const float exponent = *sink * kLog2E;
+        const float max = *state.maxima > exponent ? *state.maxima : exponent;
+        keep = V::first(exp2_nonpositive<V>(V::set1(*state.maxima - max)));
+        sum = sum * keep + V::first(exp2_nonpositive<V>(V::set1(exponent - max)));
     }
     const typename V::F factor = V::set1(keep / sum);
     for (std::int64_t d = 0; d < state.dims; d += V::kLanes) {
@@ -260,13 +272,17 @@ template <class V, KvDType kType, int R>
         constexpr int kVecs = tile_vectors<V, R>();
         constexpr int kTokens = kVecs * V::kLanes;
         const float* queries = scratch.queries + task.first * dims;
+        const float factor = exponent_factor(args);
         for (int v = seen.begin / kTokens * kVecs; v * V::kLanes < seen.end; v += kVecs) {
             score_vectors<V, kType, R, kVecs>(task.blocks, v, queries, dims, scratch.weights);
         }
         for (int r = 0; r < R; ++r) {
             if (ranges[r].empty()) continue;
-            const ChunkWeight weight =
-                weigh_row<V>(args, ranges[r], scratch.weights + r * kAttentionChunk);
+            float* scores = scratch.weights + r * kAttentionChunk;
+            if (args.soft_cap != 0) cap_scores<V>(args, ranges[r], scores);
+            const ChunkWeight weight = ranges[r].whole()
+                                           ? weigh_row<V, true>(scores, ranges[r], factor)
+                                           : weigh_row<V, false>(scores, ranges[r], factor);
             maxima[r] = weight.max;
             sums[r] = weight.sum;
         }

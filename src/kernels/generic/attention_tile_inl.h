@@ -20,6 +20,7 @@ struct ChunkRange {
     int begin;
     int end;
     [[nodiscard]] bool empty() const { return begin >= end; }
+    [[nodiscard]] bool whole() const { return begin == 0 && end == kAttentionChunk; }
 };
 
 // K and V of one KV head in the blocks of a chunk. A block that nobody sees stands for nothing

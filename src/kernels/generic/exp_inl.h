@@ -37,6 +37,17 @@ template <class V>
     return V::scale_by_power(result, n);
 }
 
+// 2^t for t <= 0 within 2 ulp. 2^0 = 1 exactly, results below 2^-126 are 0, NaN stays NaN.
+// t = n + r with 0 <= r < 1, 2^r = 1 + r Q(r) (relative error 1.2e-8 before rounding).
+template <class V>
+[[gnu::always_inline]] inline typename V::F exp2_nonpositive(typename V::F t) {
+    using F = typename V::F;
+    constexpr float kP[] = {1.0F,           0x1.62e43p-1F,  0x1.ebfc3ep-3F, 0x1.c69f98p-5F,
+                            0x1.3c487cp-7F, 0x1.4cb7bp-10F, 0x1.b49554p-13F};
+    const F power = polynomial<V>(V::fraction(t), kP);
+    return V::times_power_of_two(power, t);
+}
+
 // tanh x within 3 ulp: an odd polynomial near 0, beyond it 1 - 2 / (e^2|x| + 1).
 template <class V>
 [[gnu::always_inline]] inline typename V::F tanh(typename V::F x) {

@@ -44,7 +44,7 @@ struct GeluErf {
 
 template <class V, class Activation>
 void gate_values(const GateArgs& args, const Activation& activation) {
-    const auto step = [&](std::int64_t i, std::int64_t n) [[gnu::always_inline]] {
+    const auto step = [&](std::int64_t i, std::int64_t n) __attribute__((always_inline)) {
         const typename V::F activated = activation(V::load_n(args.gate + i, n));
         if (args.up == nullptr) {
             V::store_n(args.out + i, n, activated);

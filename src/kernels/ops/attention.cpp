@@ -59,6 +59,7 @@ void check_inputs(const AttentionInputs& inputs) {
           fmt::format("head_dim {} is not a multiple of 16 up to {}", kv.head_dim, kMaxHeadDim));
     CHECK(kv.block_bytes >= kv_block_bytes(kv.dtype, kv.kv_heads, kv.head_dim),
           fmt::format("a KV block of {} bytes is too small", kv.block_bytes));
+    CHECK(inputs.scale > 0, fmt::format("a scale of {}", inputs.scale));
     CHECK(inputs.window >= 0, fmt::format("a window of {}", inputs.window));
     for (const SequenceRows& sequence : inputs.sequences) {
         CHECK(sequence.num_rows >= 0 && sequence.first_row >= 0 && sequence.first_position >= 0,
