@@ -258,6 +258,7 @@ class ModelTokenizer final : public Tokenizer {
     bool encode_parts(std::string_view text, bool parse_special, EncodeState& state) const {
         for (std::size_t pos = 0; pos < text.size();) {
             const SpecialTokens::Match match = special_.next(text, pos, parse_special);
+            state.fragment_begin = state.ids.size();
             if (match.begin > pos && !model_->encode(text.substr(pos, match.begin - pos), state)) {
                 return false;
             }

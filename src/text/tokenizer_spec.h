@@ -12,7 +12,7 @@
 namespace pagoda::text {
 
 enum class TokenizerKind {
-    kByteLevelBpe,  // GPT-2 kind: merges over byte-mapped characters ("gpt2")
+    kByteLevelBpe,      // GPT-2 kind: merges over byte-mapped characters ("gpt2")
     kSentencePieceBpe,  // scores, byte fallback ("llama")
     kUnigram,           // Viterbi over scores ("t5")
     kWordPiece,         // BERT ("bert")
@@ -20,7 +20,12 @@ enum class TokenizerKind {
 
 // GGUF's token types, same numbers.
 enum class TokenType : std::uint8_t {
-    kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6,
+    kNormal = 1,
+    kUnknown = 2,
+    kControl = 3,
+    kUserDefined = 4,
+    kUnused = 5,
+    kByte = 6,
 };
 
 struct TokenizerSpec {
@@ -33,6 +38,8 @@ struct TokenizerSpec {
     std::optional<base::TokenId> bos, eos, eot, unk, sep, pad, cls, mask;
     std::vector<base::TokenId> extra_eog;  // further ids that end generation
     std::optional<bool> add_bos, add_eos, add_space_prefix, remove_extra_whitespaces;
+    // WordPiece's cleaning; lowercase is usual, and accents go where it is on.
+    std::optional<bool> lowercase, strip_accents;
     std::string precompiled_charsmap;  // sentencepiece normaliser, empty when absent
     std::string chat_template;         // Jinja source, empty when absent
     std::vector<std::pair<std::string, std::string>> named_chat_templates;  // e.g. "tool_use"

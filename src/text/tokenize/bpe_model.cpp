@@ -171,9 +171,8 @@ class BpeModel final : public TokenModel {
     }
 
     void characters_to_symbols(std::string_view word, std::vector<Symbol>& symbols) const {
-        const CharTable& table = CharTable::instance();
         for (std::size_t pos = 0; pos < word.size();) {
-            const std::size_t bytes = read_valid_utf8(table, word.data() + pos).bytes;
+            const std::size_t bytes = decode_valid_utf8(word.data() + pos).bytes;
             const base::TokenId id = keys_.find(word.substr(pos, bytes));
             if (id != kNoToken) {
                 add_symbol(symbols, pos, bytes, id);

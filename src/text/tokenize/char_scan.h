@@ -16,22 +16,25 @@ struct ScanChar {
     std::uint32_t bytes = 0;  // 0 at the end of the piece
 };
 
+struct CodeAt {
+    char32_t code = 0;
+    std::uint32_t bytes = 0;
+};
+
 // One character of valid UTF-8 that starts at `data`.
+[[nodiscard]] inline CodeAt decode_valid_utf8(const char* data) {
+    const auto tail = [data](int i) { return static_cast<unsigned char>(data[i]) & 0x3FU; };
+    const unsigned lead = static_cast<unsigned char>(data[0]);
+    if (lead < 0x80) return {lead, 1};
+    if (lead < 0xE0) return {(lead & 0x1FU) << 6 | tail(1), 2};
+    if (lead < 0xF0) return {(lead & 0x0FU) << 12 | tail(1) << 6 | tail(2), 3};
+    return {(lead & 0x07U) << 18 | tail(1) << 12 | tail(2) << 6 | tail(3), 4};
+}
+
 [[nodiscard]] inline ScanChar read_valid_utf8(const CharTable& table, const char* data) {
-    const auto byte = [data](int i) { return static_cast<unsigned char>(data[i]); };
-    const unsigned lead = byte(0);
-    if (lead < 0x80) return {lead, table.ascii(static_cast<unsigned char>(lead)), 1};
-    if (lead < 0xE0) {
-        const char32_t code = (lead & 0x1FU) << 6 | (byte(1) & 0x3FU);
-        return {code, table[code], 2};
-    }
-    if (lead < 0xF0) {
-        const char32_t code = (lead & 0x0FU) << 12 | (byte(1) & 0x3FU) << 6 | (byte(2) & 0x3FU);
-        return {code, table[code], 3};
-    }
-    const char32_t code =
-        (lead & 0x07U) << 18 | (byte(1) & 0x3FU) << 12 | (byte(2) & 0x3FU) << 6 | (byte(3) & 0x3FU);
-    return {code, table[code], 4};
+    const CodeAt c = decode_valid_utf8(data);
+    if (c.bytes == 1) return {c.code, table.ascii(static_cast<unsigned char>(c.code)), 1};
+    return {c.code, table[c.code], c.bytes};
 }
 
 class CharScan {

@@ -35,8 +35,9 @@ class EncodeState {
     }
 
     std::vector<base::TokenId> ids;
-    std::vector<Symbol> symbols;  // scratch of the word at hand
-    std::string text;             // scratch of the fragment at hand
+    std::size_t fragment_begin = 0;  // in ids: where the text between special tokens began
+    std::vector<Symbol> symbols;     // scratch of the word at hand
+    std::string text;                // scratch of the fragment at hand
 
   private:
     static constexpr std::size_t kWorkPerCheck = 64U << 10;

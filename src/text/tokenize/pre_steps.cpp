@@ -171,6 +171,17 @@ std::size_t digits_from_end(CharScan& scan, std::size_t pos) {
     return end;
 }
 
+std::size_t between_group_starts(CharScan& scan, std::size_t pos) {
+    const auto starts_group = [&scan](std::size_t at) {
+        return (scan.at(at).mask & kDigit) != 0 && scan.digits(at).count % 3 == 0;
+    };
+    if (!starts_group(pos)) return pos;
+    do {
+        pos += scan.at(pos).bytes;
+    } while (pos < scan.end() && !starts_group(pos));
+    return pos;
+}
+
 std::size_t digits_from_word_end(CharScan& scan, std::size_t pos) {
     if ((scan.at(pos).mask & kDigit) == 0) return pos;
     const bool ends_word = (scan.at(scan.digits(pos).end).mask & kWordChar) == 0;

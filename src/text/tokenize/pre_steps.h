@@ -36,8 +36,10 @@ struct CodeRange {
 
 // [0-9][0-9][0-9]
 [[nodiscard]] std::size_t three_ascii_digits(CharScan& scan, std::size_t pos);
-// Splits at (?=(\d{3})+(?!\d)): groups of three, counted from the end of the number.
+// Groups of three, counted from the end of the number; the first may be shorter.
 [[nodiscard]] std::size_t digits_from_end(CharScan& scan, std::size_t pos);
+// What cutting at (?=(\d{3})+(?!\d)) leaves: from one such place to the next.
+[[nodiscard]] std::size_t between_group_starts(CharScan& scan, std::size_t pos);
 // \d{1,3}(?=(?:\d{3})*\b)
 [[nodiscard]] std::size_t digits_from_word_end(CharScan& scan, std::size_t pos);
 

@@ -139,7 +139,7 @@ constexpr PrePass kDefault[] = {kOnlyPass<default_puncts>,
                                 kOnlyPass<three_ascii_digits>};
 constexpr PrePass kBloom[] = {kOnlyPass<bloom_word>};
 constexpr PrePass kViking[] = {kOnlyPass<bloom_word>, kOnlyPass<few<kNumber, 1>>};
-constexpr PrePass kSuperBpe[] = {kOnlyPass<run<kNumber>>, kOnlyPass<digits_from_end>};
+constexpr PrePass kSuperBpe[] = {kOnlyPass<run<kNumber>>, kOnlyPass<between_group_starts>};
 constexpr PrePass kChameleon[] = {kOnlyPass<sentinel>,  kOnlyPass<image_code>,
                                   kOnlyPass<indent>,    kOnlyPass<few<kNumber, 1>>,
                                   kOnlyPass<one_punct>, {kGpt2Steps}};

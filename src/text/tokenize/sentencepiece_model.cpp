@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <optional>
+#include <map>
 
 #include <fmt/core.h>
 
-#include "base/utf8.h"
-#include "text/tokenize/char_scan.h"
+#include "text/tokenize/char_pairs.h"
 #include "text/tokenize/known_words.h"
 #include "text/tokenize/merge_loop.h"
 #include "text/tokenize/token_map.h"
@@ -17,35 +16,6 @@
 
 namespace pagoda::text {
 namespace {
-
-// Pairs of neighbouring characters that occur inside some token. Between two others no merge can
-// ever reach across, so a text is cut there and its parts are merged by themselves: the same
-// result, in small pieces.
-class CharPairs {
-  public:
-    explicit CharPairs(std::size_t token_bytes)
-        : slots_(std::bit_ceil(token_bytes + token_bytes / 2 + 8), 0), mask_(slots_.size() - 1) {}
-
-    void insert(char32_t left, char32_t right) {
-        slots_[probe(pack(left, right))] = pack(left, right);
-    }
-    [[nodiscard]] bool contains(char32_t left, char32_t right) const {
-        return slots_[probe(pack(left, right))] != 0;
-    }
-
-  private:
-    // Never 0: 21 bits each, and one more that is always set.
-    static std::uint64_t pack(char32_t left, char32_t right) {
-        return std::uint64_t{1} << 63 | std::uint64_t{left} << 21 | right;
-    }
-    [[nodiscard]] std::size_t probe(std::uint64_t key) const {
-        std::size_t at = mix_bits(key) & mask_;
-        while (slots_[at] != 0 && slots_[at] != key) at = (at + 1) & mask_;
-        return at;
-    }
-    std::vector<std::uint64_t> slots_;
-    std::size_t mask_;
-};
 
 // Order so that a higher score is a lower number: the bits of a float, made monotonic.
 std::uint32_t order_of_score(float score) {
@@ -71,8 +41,7 @@ class SentencePieceModel final : public TokenModel {
             }
             if (!is_piece(type)) continue;
             keys_.insert(spec_.tokens[i], id);
-            has_unused_ = has_unused_ || type == TokenType::kUnused;
-            add_pairs(spec_.tokens[i]);
+            inner_.add_token(spec_.tokens[i]);
         }
     }
 
@@ -100,20 +69,9 @@ class SentencePieceModel final : public TokenModel {
                 escaped += c;
             }
         }
-        const std::string_view whole = escaped;
-        const CharTable& table = CharTable::instance();
-        std::size_t begin = 0;
-        char32_t before = 0;
-        for (std::size_t pos = 0; pos < whole.size();) {
-            const ScanChar c = read_valid_utf8(table, whole.data() + pos);
-            if (pos > begin && !inner_.contains(before, c.code)) {
-                if (!encode_word(whole.substr(begin, pos - begin), state)) return false;
-                begin = pos;
-            }
-            before = c.code;
-            pos += c.bytes;
-        }
-        return encode_word(whole.substr(begin), state);
+        return for_each_part(escaped, inner_, [this, &state](std::string_view part) {
+            return encode_word(part, state);
+        });
     }
 
   private:
@@ -126,16 +84,6 @@ class SentencePieceModel final : public TokenModel {
         for (const std::string& token : spec.tokens) total += token.size();
         return total;
     }
-    void add_pairs(std::string_view token) {
-        char32_t before = 0;
-        for (bool is_first = true; !token.empty(); is_first = false) {
-            const base::Utf8Char c = base::decode_utf8(token);
-            if (!is_first) inner_.insert(before, c.code);
-            before = c.code;
-            token.remove_prefix(c.bytes);
-        }
-    }
-
     bool encode_word(std::string_view word, EncodeState& state) const {
         if (!state.go_on(word.size())) return false;
         const base::TokenId whole = keys_.find(word);
@@ -144,29 +92,54 @@ class SentencePieceModel final : public TokenModel {
             return true;
         }
         state.symbols.clear();
-        const CharTable& table = CharTable::instance();
         for (std::size_t pos = 0; pos < word.size();) {
-            const std::uint32_t bytes = read_valid_utf8(table, word.data() + pos).bytes;
+            const std::uint32_t bytes = decode_valid_utf8(word.data() + pos).bytes;
             state.symbols.push_back(
                 {static_cast<std::uint32_t>(pos), bytes, keys_.find(word.substr(pos, bytes))});
             pos += bytes;
         }
-        const auto lookup = [this, word](const Symbol& left, const Symbol& right) {
+        SplitOf unused;
+        const auto lookup = [this, word, &unused](const Symbol& left, const Symbol& right) {
             const base::TokenId id = keys_.find(word.substr(left.begin, left.bytes + right.bytes));
             if (id == kNoToken) return PairMerge{};
+            if (type_of(spec_, id) == TokenType::kUnused) unused[id] = left.bytes;
             return PairMerge{order_of_score(spec_.scores[static_cast<std::size_t>(id)]), id};
         };
         if (!merge_symbols(state, lookup)) return false;
         const std::size_t before = state.ids.size();
-        for (const Symbol& symbol : state.symbols) append(word, symbol, state.ids);
+        for (const Symbol& symbol : state.symbols) append_used(word, symbol, unused, state);
         if (whole != kNoToken) {
             known_.learn(whole, state.ids.size() == before + 1 && state.ids.back() == whole);
         }
         return true;
     }
 
-    void append(std::string_view word, const Symbol& symbol,
-                std::vector<base::TokenId>& ids) const {
+    // Where the last pair that made an unused token was joined, in bytes from its start.
+    using SplitOf = std::map<base::TokenId, std::uint32_t>;
+
+    // Unused tokens only serve to reach longer ones: they are taken apart again.
+    void append_used(std::string_view word, const Symbol& symbol, const SplitOf& unused,
+                     EncodeState& state) const {
+        if (unused.empty()) return append(word, symbol, state);
+        std::vector<Symbol> stack = {symbol};
+        while (!stack.empty()) {
+            const Symbol top = stack.back();
+            stack.pop_back();
+            const auto split = unused.find(top.id);
+            if (split == unused.end()) {
+                append(word, top, state);
+                continue;
+            }
+            const std::uint32_t middle = top.begin + split->second;
+            const std::uint32_t rest = top.bytes - split->second;
+            stack.push_back({middle, rest, keys_.find(word.substr(middle, rest))});
+            stack.push_back(
+                {top.begin, split->second, keys_.find(word.substr(top.begin, split->second))});
+        }
+    }
+
+    void append(std::string_view word, const Symbol& symbol, EncodeState& state) const {
+        std::vector<base::TokenId>& ids = state.ids;
         if (symbol.id != kNoToken) {
             ids.push_back(symbol.id);
             return;
@@ -177,7 +150,8 @@ class SentencePieceModel final : public TokenModel {
         }
         if (has_unknown) {
             // Neighbouring unknown characters are one unknown token.
-            if (ids.empty() || ids.back() != *spec_.unk) ids.push_back(*spec_.unk);
+            const bool is_first = ids.size() == state.fragment_begin;
+            if (is_first || ids.back() != *spec_.unk) ids.push_back(*spec_.unk);
             return;
         }
         for (const char c : word.substr(symbol.begin, symbol.bytes)) {
@@ -189,7 +163,6 @@ class SentencePieceModel final : public TokenModel {
     TokenMap keys_;
     CharPairs inner_;
     std::array<base::TokenId, 256> byte_ids_{};
-    bool has_unused_ = false;
     KnownWords known_;
 };
 

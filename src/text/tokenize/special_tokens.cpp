@@ -16,6 +16,7 @@ constexpr std::string_view kEndNames[] = {
     "<|eot_id|>",
     "<|eom_id|>",
     "<|im_end|>",
+    "<|eot|>",
     "<|end|>",
     "<|return|>",
     "<|call|>",
@@ -23,6 +24,8 @@ constexpr std::string_view kEndNames[] = {
     "<|flush|>",
     "<|endoftext|>",
     "<|end_of_text|>",
+    "<|end_of_turn|>",
+    "<|END_OF_TURN_TOKEN|>",
     "<end_of_turn>",
     "<turn|>",
     "<|tool_response>",
@@ -48,8 +51,8 @@ struct Exception {
     std::string_view unless;  // a token of this name is there
 };
 constexpr Exception kExceptions[] = {
-    {"<|end|>", "<|return|>"},     // a message of several channels
-    {"<|end|>", "<|flush|>"},      //
+    {"<|end|>", "<|return|>"},     // one message of an answer in channels
+    {"<|end|>", "<|flush|>"},      // the same in another family
     {"</s>", "<|tool_response>"},  // text like HTML's
 };
 
