@@ -113,18 +113,24 @@ std::vector<std::vector<float>> TinyModel::step(const std::vector<Slice>& slices
     return result;
 }
 
-std::vector<float> TinyModel::prompt(const std::vector<base::TokenId>& tokens) {
+std::vector<std::int32_t> TinyModel::all_blocks() const {
     std::vector<std::int32_t> blocks(static_cast<std::size_t>(
         (options_.max_positions + kernels::kBlockTokens - 1) / kernels::kBlockTokens));
     std::iota(blocks.begin(), blocks.end(), 0);
-    return step({{.tokens = tokens, .first_position = 0, .blocks = blocks}}, false).front();
+    return blocks;
+}
+
+std::vector<float> TinyModel::prompt(const std::vector<base::TokenId>& tokens) {
+    return step({{.tokens = tokens, .first_position = 0, .blocks = all_blocks()}}, false).front();
+}
+
+std::vector<float> TinyModel::next(base::TokenId token, std::int64_t position) {
+    return step({{.tokens = {token}, .first_position = position, .blocks = all_blocks()}}, false)
+        .front();
 }
 
 std::vector<double> TinyModel::logprobs(const std::vector<base::TokenId>& tokens) {
-    std::vector<std::int32_t> blocks(static_cast<std::size_t>(
-        (options_.max_positions + kernels::kBlockTokens - 1) / kernels::kBlockTokens));
-    std::iota(blocks.begin(), blocks.end(), 0);
-    const auto rows = step({{.tokens = tokens, .first_position = 0, .blocks = blocks}}, true);
+    const auto rows = step({{.tokens = tokens, .first_position = 0, .blocks = all_blocks()}}, true);
     std::vector<double> result;
     for (std::size_t index = 0; index + 1 < tokens.size(); ++index)
         result.push_back(log_softmax(rows[index])[static_cast<std::size_t>(tokens[index + 1])]);

@@ -46,11 +46,16 @@ class TinyModel {
                                                        bool all_rows);
     // A whole prompt in one batch, at blocks 0, 1, ...: logits of the last row.
     [[nodiscard]] std::vector<float> prompt(const std::vector<base::TokenId>& tokens);
+    // One more token after prompt(), at that position.
+    [[nodiscard]] std::vector<float> next(base::TokenId token, std::int64_t position);
     // log p(ids[i + 1] | ids[..i]).
     [[nodiscard]] std::vector<double> logprobs(const std::vector<base::TokenId>& tokens);
     [[nodiscard]] std::int64_t vocab() const { return model_->spec().vocab; }
 
   private:
+    // Blocks 0, 1, ... for max_positions.
+    [[nodiscard]] std::vector<std::int32_t> all_blocks() const;
+
     TinyModelOptions options_;
     std::unique_ptr<base::ThreadTeam> team_;
     kernels::DeviceContext device_;
