@@ -7,7 +7,7 @@ usage() {
     cat <<'TEXT'
 quickstart.sh [--model PATH] [--port N] [--no-serve]
   --model PATH   serve this GGUF file (default: SmolLM2-135M-Instruct, fetched into the cache)
-  --port N       listen on 127.0.0.1:N (default: 8080)
+  --port N       listen on 127.0.0.1:N (default: 8080; 0 picks a free port)
   --no-serve     stop when all is built and fetched
 TEXT
 }
@@ -40,8 +40,8 @@ while [ $# -gt 0 ]; do
             ;;
     esac
 done
-if ! [[ $port =~ ^[0-9]{1,5}$ ]] || [ "$port" -lt 1 ] || [ "$port" -gt 65535 ]; then
-    echo "quickstart: --port must be 1 to 65535, got '$port'" >&2
+if ! [[ $port =~ ^[0-9]{1,5}$ ]] || [ "$port" -gt 65535 ]; then
+    echo "quickstart: --port must be 0 to 65535, got '$port'" >&2
     exit 2
 fi
 if [ -n "$model" ]; then
@@ -69,36 +69,5 @@ if [ "$serve" = no ]; then
     exit 0
 fi
 
-# In a session of its own, so that the terminal's Ctrl-C reaches this script alone and the server gets one signal to stop by.
-setsid "$pagoda" serve "$model" --port "$port" &
-server=$!
-trap 'kill -TERM "$server" 2>/dev/null || true' INT TERM HUP
-
-address=http://127.0.0.1:$port
-until curl -fsS -o /dev/null --max-time 2 "$address/ready" 2>/dev/null; do
-    if ! kill -0 "$server" 2>/dev/null; then
-        status=0
-        wait "$server" || status=$?
-        echo "quickstart: the server ended before it was ready (status $status)" >&2
-        exit "$((status == 0 ? 1 : status))"
-    fi
-    sleep 0.2
-done
-
-cat <<TEXT
-
-Pagoda serves $(basename "$model") at $address
-
-  curl -N $address/v1/chat/completions -H 'content-type: application/json' \\
-    -d '{"messages": [{"role": "user", "content": "What is the capital of France?"}], "stream": true}'
-
-Stop it with Ctrl-C.
-TEXT
-
-# wait returns early when a trapped signal arrives; the server's own exit status is what counts.
-status=0
-while kill -0 "$server" 2>/dev/null; do
-    status=0
-    wait "$server" || status=$?
-done
-exit "$status"
+# The server says where it listens, how to ask it and how to stop it once it is ready; signals reach it directly.
+exec "$pagoda" serve "$model" --port "$port"
