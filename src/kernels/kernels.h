@@ -42,7 +42,8 @@ struct Kernels {
     const char* parent = nullptr;  // null for ref
     CpuFeature required = CpuFeature::kNone;
 
-    // Weights. A layout belongs to the variant that packs: these entries are overridden together.
+    // Weights. A layout belongs to the variant that packs; a child may inherit packing and
+    // quantizing and override linear_* alone, as long as it reads what its parent writes.
     std::int64_t tile_columns = 0;
     std::uint32_t layout = 0;
     std::size_t (*packed_bytes)(tensor::DType dtype, std::int64_t out, std::int64_t in) = nullptr;
@@ -67,6 +68,14 @@ struct Kernels {
     std::int64_t attention_rows = 0;  // query rows of a work item, at most
     void (*attention)(const AttentionArgs&) noexcept = nullptr;
     void (*attention_merge)(const AttentionMergeArgs&) noexcept = nullptr;
+
+    // What the machine can do at most: the densest loops of this instruction set (roof.h). Each
+    // does `rounds` rounds and returns the operations that it did (a multiplication and an addition
+    // count two); the bytes of read_memory are all read. bf16 needs kAvx512Bf16 beyond `required`.
+    double (*peak_int8)(std::int64_t rounds) noexcept = nullptr;
+    double (*peak_f32)(std::int64_t rounds) noexcept = nullptr;
+    double (*peak_bf16)(std::int64_t rounds) noexcept = nullptr;  // 0: no such instruction
+    std::uint64_t (*read_memory)(const std::byte* data, std::size_t bytes) noexcept = nullptr;
 };
 
 }  // namespace pagoda::kernels

@@ -60,6 +60,10 @@ constexpr std::array kOperators = {
                  child.attention = parent.attention;
              }},
     entry<&Kernels::attention_merge>("attention_merge"),
+    entry<&Kernels::peak_int8>("peak_int8"),
+    entry<&Kernels::peak_f32>("peak_f32"),
+    entry<&Kernels::peak_bf16>("peak_bf16"),
+    entry<&Kernels::read_memory>("read_memory"),
 };
 
 using Variants = std::array<Kernels, kTables.size()>;

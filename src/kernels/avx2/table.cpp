@@ -25,6 +25,9 @@ const Kernels table_avx2 = {
     .attention_rows = avx2::kAttentionRows,
     .attention = avx2::attention,
     .attention_merge = avx2::attention_merge,
+    .peak_int8 = avx2::peak_int8,
+    .peak_f32 = avx2::peak_f32,
+    .read_memory = avx2::read_memory,
 };
 
 }  // namespace pagoda::kernels

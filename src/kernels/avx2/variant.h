@@ -25,4 +25,9 @@ std::size_t attention_scratch_floats(std::int64_t rows, std::int64_t group, std:
 void attention(const AttentionArgs& args) noexcept;
 void attention_merge(const AttentionMergeArgs& args) noexcept;
 
+// peak.cpp
+double peak_int8(std::int64_t rounds) noexcept;
+double peak_f32(std::int64_t rounds) noexcept;
+std::uint64_t read_memory(const std::byte* data, std::size_t bytes) noexcept;
+
 }  // namespace pagoda::kernels::avx2

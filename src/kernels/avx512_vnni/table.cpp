@@ -22,6 +22,10 @@ const Kernels table_avx512_vnni = {
     .attention_rows = avx512_vnni::kAttentionRows,
     .attention = avx512_vnni::attention,
     .attention_merge = avx512_vnni::attention_merge,
+    .peak_int8 = avx512_vnni::peak_int8,
+    .peak_f32 = avx512_vnni::peak_f32,
+    .peak_bf16 = avx512_vnni::peak_bf16,
+    .read_memory = avx512_vnni::read_memory,
 };
 
 }  // namespace pagoda::kernels

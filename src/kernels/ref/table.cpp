@@ -25,6 +25,10 @@ const Kernels table_ref = {
     .attention_rows = ref::kAttentionRows,
     .attention = ref::attention,
     .attention_merge = ref::attention_merge,
+    .peak_int8 = ref::peak_int8,
+    .peak_f32 = ref::peak_f32,
+    .peak_bf16 = ref::peak_bf16,
+    .read_memory = ref::read_memory,
 };
 
 }  // namespace pagoda::kernels

@@ -1,0 +1,122 @@
+#include "kernels/roof.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <span>
+#include <string>
+
+#include <unistd.h>
+
+#include "kernels/registry.h"
+#include "tensor/aligned_buffer.h"
+
+namespace pagoda::kernels {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+using Steady = std::chrono::steady_clock;
+
+// CPU time of the calling thread: what others take from the core does not count.
+double thread_seconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+constexpr int kTries = 9;                // the best counts: other programs can only take away
+constexpr double kTryNanoseconds = 2e7;  // of a loop, about
+
+// Runs job(thread, threads) on one thread or all, and returns the seconds until all are done.
+template <class Job>
+double seconds_of(const DeviceContext& device, bool all_threads, const Job& job) {
+    if (!all_threads || device.team->num_threads() == 1) {
+        const double begin = thread_seconds();
+        job(0, 1);
+        return thread_seconds() - begin;
+    }
+    const Steady::time_point begin = Steady::now();
+    device.team->run([&](int thread) { job(thread, device.team->num_threads()); });
+    return Seconds(Steady::now() - begin).count();
+}
+
+using PeakLoop = double (*)(std::int64_t rounds) noexcept;
+
+// 10^9 operations per second.
+double peak_rate(const DeviceContext& device, bool all_threads, PeakLoop loop) {
+    constexpr std::int64_t kProbeRounds = 20'000;
+    double operations = 0;
+    const double probe =
+        seconds_of(device, false, [&](int, int) { operations = loop(kProbeRounds); });
+    if (operations <= 0) return 0;
+    const auto rounds = static_cast<std::int64_t>(
+        std::clamp(kTryNanoseconds * 1e-9 / std::max(probe, 1e-7), 1.0, 1e6) * kProbeRounds);
+    const int threads = all_threads ? device.team->num_threads() : 1;
+    double best = 0;
+    for (int attempt = 0; attempt < kTries; ++attempt) {
+        const double seconds =
+            seconds_of(device, all_threads, [&](int, int) { static_cast<void>(loop(rounds)); });
+        const double done = operations / kProbeRounds * static_cast<double>(rounds) * threads;
+        best = std::max(best, done / seconds * 1e-9);
+    }
+    return best;
+}
+
+double read_rate(const DeviceContext& device, bool all_threads) {
+    tensor::AlignedBuffer buffer(roof_read_bytes());
+    // Touched by whoever reads it later, and filled: untouched pages are all one page of zeros.
+    const auto slice = [&](int thread, int threads) {
+        const std::size_t size = buffer.bytes() / static_cast<std::size_t>(threads) / 512 * 512;
+        return std::span(buffer.data() + static_cast<std::size_t>(thread) * size, size);
+    };
+    seconds_of(device, all_threads, [&](int thread, int threads) {
+        std::ranges::fill(slice(thread, threads), std::byte{1});
+    });
+    double best = 0;
+    for (int attempt = 0; attempt < kTries; ++attempt) {
+        const double seconds = seconds_of(device, all_threads, [&](int thread, int threads) {
+            const std::span<std::byte> own = slice(thread, threads);
+            volatile std::uint64_t sink = device.kernels->read_memory(own.data(), own.size());
+            static_cast<void>(sink);
+        });
+        best = std::max(best, static_cast<double>(buffer.bytes()) / seconds * 1e-9);
+    }
+    return best;
+}
+
+// "32K", "260M"; 0 when the file is missing or says something else.
+std::size_t cache_bytes(const std::string& path) {
+    std::ifstream file(path);
+    std::size_t size = 0;
+    char unit = 0;
+    if (!(file >> size >> unit)) return 0;
+    return unit == 'M' ? size << 20U : size << 10U;
+}
+
+}  // namespace
+
+std::size_t roof_read_bytes() {
+    constexpr std::size_t kMebibyte = std::size_t{1} << 20U;
+    std::size_t largest = 0;
+    for (int index = 0; index < 8; ++index)
+        largest = std::max(largest, cache_bytes("/sys/devices/system/cpu/cpu0/cache/index" +
+                                                std::to_string(index) + "/size"));
+    const std::size_t free = static_cast<std::size_t>(std::max(0L, sysconf(_SC_AVPHYS_PAGES))) *
+                             static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t most = std::clamp(free / 4, 64 * kMebibyte, 1024 * kMebibyte);
+    return std::clamp(4 * largest, 64 * kMebibyte, most) / 4096 * 4096;
+}
+
+Roof measure_roof(const DeviceContext& device, bool all_threads) {
+    const Kernels& kernels = *device.kernels;
+    Roof roof;
+    roof.int8_gops = peak_rate(device, all_threads, kernels.peak_int8);
+    roof.f32_gflops = peak_rate(device, all_threads, kernels.peak_f32);
+    if (contains(detect_cpu_features(), CpuFeature::kAvx512Bf16))
+        roof.bf16_gflops = peak_rate(device, all_threads, kernels.peak_bf16);
+    roof.read_gb_s = read_rate(device, all_threads);
+    return roof;
+}
+
+}  // namespace pagoda::kernels

@@ -1,0 +1,27 @@
+#pragma once
+// The machine's roof: what the chosen variant's densest loops reach here and now, so that kernels
+// are judged as a share of it. Takes about a second. Engine thread only (runs on the team).
+
+#include <cstddef>
+
+#include "kernels/ops/device_context.h"
+
+namespace pagoda::kernels {
+
+// Rates in 10^9 per second; a multiplication and an addition are two operations.
+struct Roof {
+    double int8_gops = 0;
+    double bf16_gflops = 0;  // 0: no such instruction
+    double f32_gflops = 0;
+    double read_gb_s = 0;  // from memory, not from a cache
+};
+
+// Of all threads of the team together (by the clock on the wall), or of one alone (by its CPU
+// time).
+[[nodiscard]] Roof measure_roof(const DeviceContext& device, bool all_threads);
+
+// Bytes that measure_roof reads: four times the largest cache, within 64 MiB and 1 GiB and a
+// quarter of the free memory.
+[[nodiscard]] std::size_t roof_read_bytes();
+
+}  // namespace pagoda::kernels
