@@ -37,12 +37,12 @@ bool survives(const std::vector<std::byte>& bytes) {
         EXPECT_EQ(checkpoint.error().message.rfind("damaged.gguf: ", 0), 0U);
         return false;
     }
-    unsigned sum = 0;
-    for (const CheckpointTensor& tensor : checkpoint->tensors)
+    for (const CheckpointTensor& tensor : checkpoint->tensors) {
+        const volatile std::byte* data = tensor.view.data;
         for (std::size_t index = 0; index < tensor.view.bytes; ++index)
-            sum += std::to_integer<unsigned>(tensor.view.data[index]);
+            static_cast<void>(data[index]);
+    }
     EXPECT_FALSE(describe(*checkpoint).dump().empty());
-    static_cast<void>(sum);
     return true;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// AlignedBuffer: owned, zeroed memory on a 64-byte boundary; large ones are mapped and ask for 2 MiB pages,
-// and their pages come into being when first touched. Move-only; not thread-safe.
+// AlignedBuffer: owned, zeroed memory on a 64-byte boundary; large ones are mapped and ask for 2
+// MiB pages, and their pages come into being when first touched. Move-only; not thread-safe.
 
 #include <cstddef>
 #include <span>

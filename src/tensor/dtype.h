@@ -10,10 +10,27 @@
 namespace pagoda::tensor {
 
 enum class DType : std::uint8_t {
-    kF32, kF16, kBF16, kI8, kI16, kI32, kI64, kF64,
-    kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0,
-    kQ2_K, kQ3_K, kQ4_K, kQ5_K, kQ6_K,
-    kIQ4_NL, kIQ4_XS, kMXFP4,
+    kF32,
+    kF16,
+    kBF16,
+    kI8,
+    kI16,
+    kI32,
+    kI64,
+    kF64,
+    kQ4_0,
+    kQ4_1,
+    kQ5_0,
+    kQ5_1,
+    kQ8_0,
+    kQ2_K,
+    kQ3_K,
+    kQ4_K,
+    kQ5_K,
+    kQ6_K,
+    kIQ4_NL,
+    kIQ4_XS,
+    kMXFP4,
 };
 
 struct DTypeInfo {

@@ -20,7 +20,8 @@ namespace pagoda::tensor {
     const std::uint32_t exponent = (bits >> 10) & 0x1fU;
     const std::uint32_t mantissa = bits & 0x3ffU;
     if (exponent == 0x1fU) return std::bit_cast<float>(sign | 0x7f800000U | (mantissa << 13));
-    if (exponent != 0) return std::bit_cast<float>(sign | ((exponent + 112U) << 23) | (mantissa << 13));
+    if (exponent != 0)
+        return std::bit_cast<float>(sign | ((exponent + 112U) << 23) | (mantissa << 13));
     const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
     return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
 }
@@ -32,7 +33,8 @@ namespace pagoda::tensor {
     if (magnitude >= 0x477ff000U) return sign | 0x7c00U;  // rounds to infinity
     if (magnitude < 0x38800000U) {                        // subnormal: the sum rounds to even
         const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
-        return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000U));
+        return static_cast<std::uint16_t>(sign |
+                                          (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000U));
     }
     const std::uint32_t rounded = magnitude + 0xfffU + ((magnitude >> 13) & 1U);
     return static_cast<std::uint16_t>(sign | ((rounded - 0x38000000U) >> 13));
