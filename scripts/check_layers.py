@@ -81,9 +81,16 @@ def resolve(root, path, name):
     return None
 
 
+def is_generated(root, path, name):
+    """Whether a script beside the includer writes this header into the build tree."""
+    return any((root / path.parent / name).with_suffix(suffix).is_file() for suffix in (".cmake", ".h.in"))
+
+
 def own_include(root, layers, path, name):
     """What is wrong with a quoted include, or None."""
     target = resolve(root, path, name)
+    if target is None and is_generated(root, path, name):
+        return None
     if target is None:
         return f'"{name}" is no file below src/ (includes are root-relative)'
     if target.suffix == ".cpp":

@@ -79,6 +79,11 @@ class Layers(PlantedTree):
         self.write("src/base/bad.cpp", '#include "result.h"\n#include "../base/result.h"\n')
         self.assertEqual(len(check_layers.check(self.root)), 2)
 
+    def test_a_header_that_a_script_writes_passes(self):
+        self.write("apps/stamp.cmake", "\n")
+        self.write("apps/version.cpp", '#include "stamp.h"\n')
+        self.assertEqual(check_layers.check(self.root), [])
+
     def test_a_folder_without_module_fails(self):
         self.write("src/extras/x.cpp", "\n")
         self.assert_one(check_layers.check(self.root), "src/extras/x.cpp", "no module")
