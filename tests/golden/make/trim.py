@@ -3,7 +3,7 @@
 
 Numbers are copied as they stand. Three things are left out: the tensors of the architectures that Pagoda does not run
 yet (their vocabulary stays), the F16 and BF16 files of gguf-quant (gguf/qwen2.gguf and gguf/llama.gguf have these
-types), and the white space of the large JSON file.
+types), and the white space of the JSON files.
 """
 import json
 import shutil
@@ -16,28 +16,30 @@ WHOLE = ("llama", "llama-tied", "mistral-full", "qwen2", "qwen3", "gemma3")
 QUANT_LEFT_OUT = ("F16", "BF16")
 
 
-def copy(source, target):
+def write_json(value, target):
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    target.write_text(text + "\n", encoding="utf-8")
 
 
 def main(full, out):
     for source in sorted((full / "gguf").glob("*.gguf")):
+        data = source.read_bytes()
         target = out / "gguf" / source.name
-        copy(source, target)
-        if source.stem not in WHOLE:
-            target.write_bytes(vocab_only.without_tensors(source.read_bytes()))
-    for source in [full / "gguf" / "gpt-oss.golden.json", full / "gguf-quant" / "blocks.json",
-                   full / "smollm2" / "golden.json", *sorted((full / "models").glob("*/golden.json"))]:
-        copy(source, out / source.relative_to(full))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data if source.stem in WHOLE else vocab_only.without_tensors(data))
     for source in sorted((full / "gguf-quant").glob("*.gguf")):
         if source.stem.removeprefix("llama-") not in QUANT_LEFT_OUT:
-            copy(source, out / "gguf-quant" / source.name)
-    golden = json.loads((full / "gguf-quant" / "golden.json").read_text(encoding="utf-8"))
-    for name in QUANT_LEFT_OUT:
-        golden["types"].pop(name, None)
-    text = json.dumps(golden, ensure_ascii=False, separators=(",", ":"))
-    (out / "gguf-quant" / "golden.json").write_text(text + "\n", encoding="utf-8")
+            target = out / "gguf-quant" / source.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+    for source in [full / "gguf" / "gpt-oss.golden.json", full / "gguf-quant" / "blocks.json", full / "gguf-quant" / "golden.json",
+                   full / "smollm2" / "golden.json", *sorted((full / "models").glob("*/golden.json"))]:
+        golden = json.loads(source.read_text(encoding="utf-8"))
+        if source == full / "gguf-quant" / "golden.json":
+            for name in QUANT_LEFT_OUT:
+                golden["types"].pop(name, None)
+        write_json(golden, out / source.relative_to(full))
 
 
 if __name__ == "__main__":
