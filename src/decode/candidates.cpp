@@ -11,31 +11,58 @@ namespace pagoda::decode {
 
 namespace {
 
-constexpr std::uint32_t kBucketShift = 19;
-constexpr std::size_t kNumBuckets = std::size_t{1} << (32U - kBucketShift);
-
-bool is_kept(std::uint32_t rank, std::size_t position, const Candidates::RankCut& cut) {
-    return rank < cut.rank || (rank == cut.rank && position <= cut.last_position);
-}
-
-struct RankedPosition {
-    std::uint32_t rank;
-    std::size_t position;
-    friend auto operator<=>(const RankedPosition&, const RankedPosition&) = default;
-};
-
-std::vector<RankedPosition> bucket_members(std::span<const std::uint32_t> ranks,
-                                           std::size_t bucket) {
-    std::vector<RankedPosition> members;
-    for (std::size_t position = 0; position < ranks.size(); ++position) {
-        if (ranks[position] >> kBucketShift == bucket)
-            members.push_back({ranks[position], position});
+// A rank is looked at in three digits, the highest first.
+struct Digit {
+    std::uint32_t shift;
+    std::uint32_t num_bits;
+    [[nodiscard]] std::size_t of(std::uint32_t rank) const {
+        return (rank >> shift) & ((1U << num_bits) - 1);
     }
-    return members;
-}
+};
+constexpr Digit kDigits[] = {{19, 13}, {8, 11}, {0, 8}};
 
-Candidates::RankCut last_of_all(std::span<const std::uint32_t> ranks) {
-    return {*std::max_element(ranks.begin(), ranks.end()), ranks.size()};
+// The shortest run of best ranks whose weights sum to `target`. Each digit's histogram tells in
+// which bucket the run ends, and only its members are looked at again: linear, and never a sort.
+template <class WeightOf, class Sum>
+Candidates::RankCut cut_by(std::span<const std::uint32_t> ranks, WeightOf weight_of, Sum target) {
+    std::vector<std::size_t> members;
+    Sum before = 0;
+    std::vector<Sum> buckets;
+    for (const Digit& digit : kDigits) {
+        const bool is_first = &digit == kDigits;
+        const std::size_t num_members = is_first ? ranks.size() : members.size();
+        const auto member = [&](std::size_t i) { return is_first ? i : members[i]; };
+        buckets.assign(std::size_t{1} << digit.num_bits, 0);
+        for (std::size_t i = 0; i < num_members; ++i) {
+            buckets[digit.of(ranks[member(i)])] += weight_of(member(i));
+        }
+        std::size_t bucket = 0;
+        std::size_t last = 0;
+        Sum before_last = before;
+        while (bucket < buckets.size() && before + buckets[bucket] < target) {
+            if (buckets[bucket] > 0) {
+                last = bucket;
+                before_last = before;
+            }
+            before += buckets[bucket++];
+        }
+        // The target is out of reach, of this digit's sums at least, which round differently from
+        // the last one's: the run ends with the last that has weight.
+        if (bucket == buckets.size()) {
+            bucket = last;
+            before = before_last;
+        }
+        std::vector<std::size_t> inside;
+        for (std::size_t i = 0; i < num_members; ++i) {
+            if (digit.of(ranks[member(i)]) == bucket) inside.push_back(member(i));
+        }
+        members = std::move(inside);
+    }
+    for (const std::size_t position : members) {
+        before += weight_of(position);
+        if (before >= target) return {ranks[position], position};
+    }
+    return {ranks[members.back()], members.back()};
 }
 
 }  // namespace
@@ -43,32 +70,37 @@ Candidates::RankCut last_of_all(std::span<const std::uint32_t> ranks) {
 template <class Keep>
 void Candidates::keep_if(std::size_t num_kept, Keep keep) {
     if (num_kept == values_.size()) return;
+    CHECK(num_kept > 0, "a filter must keep at least one candidate");
     const bool was_whole = tokens_.empty();
-    if (was_whole) tokens_.resize(num_kept);
+    // Each entry is copied to the place of the next survivor, and stays if it is one: no branch to
+    // mispredict, and one place more than there are survivors.
+    if (was_whole) tokens_.resize(num_kept + 1);
     std::size_t kept = 0;
     for (std::size_t position = 0; position < values_.size(); ++position) {
-        if (!keep(position)) continue;
         tokens_[kept] = was_whole ? static_cast<base::TokenId>(position) : tokens_[position];
         values_[kept] = values_[position];
-        ++kept;
+        kept += keep(position) ? 1 : 0;
     }
-    CHECK(kept == num_kept && kept > 0, "a filter must keep at least one candidate");
+    CHECK(kept == num_kept, "a filter miscounted");
     tokens_.resize(kept);
     values_ = values_.first(kept);
 }
 
 void Candidates::keep_up_to(std::span<const std::uint32_t> ranks, const RankCut& cut) {
+    const std::size_t split = std::min(cut.last_position + 1, ranks.size());
     std::size_t num_kept = 0;
-    for (std::size_t position = 0; position < ranks.size(); ++position) {
-        num_kept += is_kept(ranks[position], position, cut) ? 1 : 0;
-    }
-    keep_if(num_kept,
-            [&](std::size_t position) { return is_kept(ranks[position], position, cut); });
+    for (std::size_t i = 0; i < split; ++i) num_kept += ranks[i] <= cut.rank ? 1 : 0;
+    for (std::size_t i = split; i < ranks.size(); ++i) num_kept += ranks[i] < cut.rank ? 1 : 0;
+    keep_if(num_kept, [ranks, cut, split](std::size_t i) {
+        return static_cast<int>(ranks[i] < cut.rank) |
+               (static_cast<int>(ranks[i] == cut.rank) & static_cast<int>(i < split));
+    });
 }
 
 void Candidates::keep_at_least(float bound) {
+    // `values_` is overwritten on the way, but only in front of the position that is looked at.
     keep_if(count_at_least(values_, bound),
-            [&](std::size_t position) { return values_[position] >= bound; });
+            [values = values_, bound](std::size_t i) { return values[i] >= bound; });
 }
 
 std::vector<std::uint32_t> ranks_ascending(std::span<const float> nonnegative) {
@@ -93,38 +125,16 @@ std::vector<std::uint32_t> ranks_descending(std::span<const float> values) {
 
 Candidates::RankCut cut_by_mass(std::span<const std::uint32_t> ranks,
                                 std::span<const float> weights, double mass) {
-    std::vector<double> bucket_mass(kNumBuckets);
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-        bucket_mass[ranks[i] >> kBucketShift] += static_cast<double>(weights[i]);
-    }
-    // With a positive mass the run ends in a bucket that has some, hence has members.
+    // With a positive mass the run ends at a candidate that has weight.
     mass = std::max(mass, std::numeric_limits<double>::min());
-    double before = 0;
-    std::size_t bucket = 0;
-    while (bucket < kNumBuckets && before + bucket_mass[bucket] < mass) {
-        before += bucket_mass[bucket++];
-    }
-    if (bucket == kNumBuckets) return last_of_all(ranks);
-    std::vector<RankedPosition> members = bucket_members(ranks, bucket);
-    std::sort(members.begin(), members.end());
-    for (const RankedPosition& member : members) {
-        before += static_cast<double>(weights[member.position]);
-        if (before >= mass) return {member.rank, member.position};
-    }
-    return {members.back().rank, members.back().position};
+    return cut_by(
+        ranks, [weights](std::size_t i) { return static_cast<double>(weights[i]); }, mass);
 }
 
 Candidates::RankCut cut_by_count(std::span<const std::uint32_t> ranks, std::size_t count) {
     CHECK(count >= 1 && count <= ranks.size(), "count must be within the candidates");
-    std::vector<std::uint32_t> bucket_size(kNumBuckets);
-    for (const std::uint32_t rank : ranks) ++bucket_size[rank >> kBucketShift];
-    std::size_t before = 0;
-    std::size_t bucket = 0;
-    while (before + bucket_size[bucket] < count) before += bucket_size[bucket++];
-    std::vector<RankedPosition> members = bucket_members(ranks, bucket);
-    const auto last = members.begin() + static_cast<std::ptrdiff_t>(count - before - 1);
-    std::nth_element(members.begin(), last, members.end());
-    return {last->rank, last->position};
+    return cut_by(
+        ranks, [](std::size_t) { return std::uint32_t{1}; }, static_cast<std::uint32_t>(count));
 }
 
 }  // namespace pagoda::decode

@@ -51,27 +51,34 @@ base::TokenId draw(const SamplingParams& params, std::int64_t position, std::spa
     return candidates.token(pick_by_mass(candidates.values(), share));
 }
 
-// The `count` best tokens, best first. A short list is kept in order while the row passes by.
+bool is_better(const Alternative& a, const Alternative& b) {
+    return a.logprob > b.logprob || (a.logprob == b.logprob && a.token < b.token);
+}
+
+// The `count` best tokens, best first. A short list is kept in order while the row passes by, piece
+// by piece; a piece whose peak is not above the list's last holds nothing for it.
 std::vector<Alternative> best_tokens(std::span<const float> logits, std::size_t count) {
     std::vector<Alternative> best;
-    const auto is_better = [](const Alternative& a, const Alternative& b) {
-        return a.logprob > b.logprob || (a.logprob == b.logprob && a.token < b.token);
-    };
-    for (std::size_t i = 0; i < logits.size() && count > 0; ++i) {
-        if (best.size() == count && !(logits[i] > best.back().logprob)) continue;
-        const Alternative next{static_cast<base::TokenId>(i), logits[i]};
-        if (best.size() == count) best.pop_back();
-        best.insert(std::upper_bound(best.begin(), best.end(), next, is_better), next);
+    if (count == 0) return best;
+    const std::vector<float> peaks = piece_peaks(logits);
+    for (std::size_t piece = 0; piece < peaks.size(); ++piece) {
+        if (best.size() == count && !(peaks[piece] > best.back().logprob)) continue;
+        const std::size_t end = std::min((piece + 1) * kPeakPiece, logits.size());
+        for (std::size_t i = piece * kPeakPiece; i < end; ++i) {
+            if (best.size() == count && !(logits[i] > best.back().logprob)) continue;
+            const Alternative next{static_cast<base::TokenId>(i), logits[i]};
+            if (best.size() == count) best.pop_back();
+            best.insert(std::upper_bound(best.begin(), best.end(), next, is_better), next);
+        }
     }
     return best;
 }
 
 std::int64_t rank_of(std::span<const float> logits, std::size_t token) {
     const float own = logits[token];
-    std::int64_t rank = 1;
-    for (std::size_t i = 0; i < token; ++i) rank += logits[i] >= own ? 1 : 0;
-    for (std::size_t i = token + 1; i < logits.size(); ++i) rank += logits[i] > own ? 1 : 0;
-    return rank;
+    const std::size_t ahead =
+        count_at_least(logits.first(token), own) + count_above(logits.subspan(token + 1), own);
+    return static_cast<std::int64_t>(ahead) + 1;
 }
 
 }  // namespace

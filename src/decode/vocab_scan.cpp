@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -13,24 +14,93 @@ namespace pagoda::decode {
 
 namespace {
 
-// A piece is summed in 16 interleaved float lanes, the lanes and then the pieces in double.
-constexpr std::size_t kLanes = 16;
-constexpr std::size_t kPiece = 256;
+// Four lanes, spelled out so that every compiler keeps them in registers; sixteen are in flight.
+using Floats = float __attribute__((vector_size(16)));
+using Ints = std::int32_t __attribute__((vector_size(16)));
+constexpr std::size_t kVector = 4;
+constexpr std::size_t kVectors = 4;
+constexpr std::size_t kLanes = kVector * kVectors;
+// A piece is summed in its lanes in float, the lanes and then the pieces in double.
+constexpr std::size_t kPiece = kPeakPiece;
+constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
-double sum_lanes(const std::array<float, kLanes>& lanes) {
+Floats load(const float* values) {
+    Floats vector;
+    std::memcpy(&vector, values, sizeof(vector));
+    return vector;
+}
+void store(float* values, Floats vector) {
+    std::memcpy(values, &vector, sizeof(vector));
+}
+Floats splat(float value) {
+    return Floats{value, value, value, value};
+}
+float larger(float a, float b) {
+    return a > b ? a : b;
+}
+Floats larger(Floats a, Floats b) {
+    return a > b ? a : b;
+}
+
+// exp(x) = 2^n * exp(r), n = round(x / ln 2), |r| <= ln 2 / 2. Adding 1.5 * 2^23 rounds, and leaves
+// n in the low bits of the sum. ln 2 is taken off in two parts, the first exactly. The same
+// operations on one float and on four give the same bits.
+constexpr float kSmallest = -87.0F;
+constexpr float kRounder = 0x1.8p23F;
+
+template <class Value, class Bits>
+Value power_of_clamped(Value clamped, Bits bias) {
+    const Value shifted = clamped * 1.44269504F + kRounder;
+    const Value n = shifted - kRounder;
+    const Value r = (clamped - n * 0x1.62e4p-1F) - n * 0x1.7f7d1cp-20F;
+    Value series = r * (1.0F / 720) + 1.0F / 120;
+    series = series * r + 1.0F / 24;
+    series = series * r + 1.0F / 6;
+    series = series * r + 0.5F;
+    series = series * r * r + r + 1.0F;
+    const Bits exponent = (std::bit_cast<Bits>(shifted) + bias) << 23;
+    return series * std::bit_cast<Value>(exponent);
+}
+
+Floats exp_of_nonpositive(Floats x) {
+    using Unsigned = std::uint32_t __attribute__((vector_size(16)));
+    const Floats power =
+        power_of_clamped(larger(x, splat(kSmallest)), Unsigned{127, 127, 127, 127});
+    return x >= splat(kSmallest) ? power : splat(0.0F);
+}
+
+double sum_lanes(const std::array<Floats, kVectors>& lanes) {
     double sum = 0;
-    for (const float lane : lanes) sum += static_cast<double>(lane);
+    for (const Floats& vector : lanes) {
+        for (std::size_t lane = 0; lane < kVector; ++lane) sum += static_cast<double>(vector[lane]);
+    }
     return sum;
 }
 
-double sum_piece(const float* piece, std::size_t size) {
-    std::array<float, kLanes> lanes{};
+// The sum of term(row[i]); `term` takes a Floats.
+template <class Term>
+double sum_piece(const float* row, std::size_t size, Term term) {
+    std::array<Floats, kVectors> lanes{};
     std::size_t first = 0;
     for (; first + kLanes <= size; first += kLanes) {
-        for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += piece[first + lane];
+        for (std::size_t i = 0; i < kVectors; ++i)
+            lanes[i] += term(load(row + first + i * kVector));
     }
-    for (std::size_t lane = 0; first + lane < size; ++lane) lanes[lane] += piece[first + lane];
+    if (first < size) {
+        // The tail goes to the lanes that it would have had; the rest of them add nothing.
+        std::array<float, kLanes> tail;
+        tail.fill(kLowest);
+        std::copy(row + first, row + size, tail.begin());
+        for (std::size_t i = 0; i < kVectors; ++i) {
+            const Floats values = load(tail.data() + i * kVector);
+            lanes[i] += values == splat(kLowest) ? splat(0.0F) : term(values);
+        }
+    }
     return sum_lanes(lanes);
+}
+
+double plain_sum(const float* row, std::size_t size) {
+    return sum_piece(row, size, [](Floats values) { return values; });
 }
 
 std::size_t last_positive(std::span<const float> weights) {
@@ -60,30 +130,41 @@ double sum_pieces(std::size_t size, PieceSum piece_sum) {
     return total;
 }
 
+// How many entries pass `test`, which takes a Floats and gives lanes of 0 or -1.
+template <class Test>
+std::size_t count_if(std::span<const float> row, Test test) {
+    Ints hits{};
+    std::size_t first = 0;
+    for (; first + kVector <= row.size(); first += kVector) hits -= test(load(row.data() + first));
+    std::int64_t count = std::int64_t{hits[0]} + hits[1] + hits[2] + hits[3];
+    for (; first < row.size(); ++first) count -= test(splat(row[first]))[0];
+    return static_cast<std::size_t>(count);
+}
+
 }  // namespace
 
 RowPeak find_peak(std::span<const float> row) noexcept {
-    constexpr float kLowest = -std::numeric_limits<float>::infinity();
-    std::array<float, kLanes> peaks;
-    std::array<std::int32_t, kLanes> nans{};
-    peaks.fill(kLowest);
+    std::array<Floats, kVectors> peaks;
+    std::array<Ints, kVectors> nans{};
+    peaks.fill(splat(kLowest));
     std::size_t first = 0;
     for (; first + kLanes <= row.size(); first += kLanes) {
-        const float* const values = row.data() + first;
-        for (std::size_t lane = 0; lane < kLanes; ++lane) {
-            const float value = values[lane];
-            peaks[lane] = value > peaks[lane] ? value : peaks[lane];
-            nans[lane] |= value != value ? 1 : 0;
+        for (std::size_t i = 0; i < kVectors; ++i) {
+            const Floats values = load(row.data() + first + i * kVector);
+            peaks[i] = larger(values, peaks[i]);
+            nans[i] |= values != values;
         }
     }
-    for (; first < row.size(); ++first) {
-        peaks[0] = row[first] > peaks[0] ? row[first] : peaks[0];
-        nans[0] |= row[first] != row[first] ? 1 : 0;
-    }
     RowPeak peak{kLowest, false};
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        peak.value = std::max(peak.value, peaks[lane]);
-        peak.has_nan = peak.has_nan || nans[lane] != 0;
+    for (; first < row.size(); ++first) {
+        peak.value = larger(row[first], peak.value);
+        peak.has_nan = peak.has_nan || row[first] != row[first];
+    }
+    for (std::size_t i = 0; i < kVectors; ++i) {
+        for (std::size_t lane = 0; lane < kVector; ++lane) {
+            peak.value = larger(peaks[i][lane], peak.value);
+            peak.has_nan = peak.has_nan || nans[i][lane] != 0;
+        }
     }
     return peak;
 }
@@ -91,68 +172,50 @@ RowPeak find_peak(std::span<const float> row) noexcept {
 std::size_t find_first(std::span<const float> row, float value) noexcept {
     std::size_t first = 0;
     for (; first + kLanes <= row.size(); first += kLanes) {
-        std::int32_t hits = 0;
-        for (std::size_t lane = 0; lane < kLanes; ++lane) {
-            hits |= row[first + lane] == value ? 1 : 0;
+        Ints hits{};
+        for (std::size_t i = 0; i < kVectors; ++i) {
+            hits |= load(row.data() + first + i * kVector) == splat(value);
         }
-        if (hits != 0) break;
+        if ((hits[0] | hits[1] | hits[2] | hits[3]) != 0) break;
     }
     while (first < row.size() && row[first] != value) ++first;
     return first;
 }
 
 std::size_t count_at_least(std::span<const float> row, float bound) noexcept {
-    std::size_t count = 0;
-    for (std::size_t first = 0; first < row.size(); first += kPiece) {
-        const std::size_t size = std::min(kPiece, row.size() - first);
-        std::int32_t hits = 0;
-        for (std::size_t i = 0; i < size; ++i) hits += row[first + i] >= bound ? 1 : 0;
-        count += static_cast<std::size_t>(hits);
-    }
-    return count;
+    return count_if(row, [bound](Floats values) { return Ints{values >= splat(bound)}; });
+}
+
+std::size_t count_above(std::span<const float> row, float bound) noexcept {
+    return count_if(row, [bound](Floats values) { return Ints{values > splat(bound)}; });
 }
 
 float exp_of_nonpositive(float x) noexcept {
-    // exp(x) = 2^n * exp(r), n = round(x / ln 2), |r| <= ln 2 / 2; adding 1.5 * 2^23 rounds, and
-    // leaves n in the low bits of the sum. ln 2 is taken off in two parts, the first exactly.
-    constexpr float kRounder = 0x1.8p23F;
-    constexpr float kSmallest = -87.0F;
-    const float clamped = x > kSmallest ? x : kSmallest;
-    const float shifted = clamped * 1.44269504F + kRounder;
-    const float n = shifted - kRounder;
-    const float r = (clamped - n * 0x1.62e4p-1F) - n * 0x1.7f7d1cp-20F;
-    float series = 1.0F / 720;
-    series = series * r + 1.0F / 120;
-    series = series * r + 1.0F / 24;
-    series = series * r + 1.0F / 6;
-    series = series * r + 0.5F;
-    series = series * r * r + r + 1.0F;
-    const std::uint32_t exponent = (std::bit_cast<std::uint32_t>(shifted) + 127U) << 23U;
-    const float power = series * std::bit_cast<float>(exponent);
+    const float power = power_of_clamped(larger(x, kSmallest), std::uint32_t{127});
     return x >= kSmallest ? power : 0.0F;
 }
 
 void exp_row(std::span<float> row, float peak, float inverse_temperature) noexcept {
-    float* const values = row.data();
-    const std::size_t size = row.size();
-    for (std::size_t i = 0; i < size; ++i) {
-        values[i] = exp_of_nonpositive((values[i] - peak) * inverse_temperature);
+    std::size_t first = 0;
+    for (; first + kVector <= row.size(); first += kVector) {
+        const Floats scaled = (load(row.data() + first) - peak) * inverse_temperature;
+        store(row.data() + first, exp_of_nonpositive(scaled));
+    }
+    for (; first < row.size(); ++first) {
+        row[first] = exp_of_nonpositive((row[first] - peak) * inverse_temperature);
     }
 }
 
 double sum_row(std::span<const float> row) noexcept {
     return sum_pieces(row.size(), [row](std::size_t first, std::size_t size) {
-        return sum_piece(row.data() + first, size);
+        return plain_sum(row.data() + first, size);
     });
 }
 
 double sum_exp_row(std::span<const float> row, float peak) noexcept {
     return sum_pieces(row.size(), [row, peak](std::size_t first, std::size_t size) {
-        std::array<float, kPiece> powers;
-        for (std::size_t i = 0; i < size; ++i) {
-            powers[i] = exp_of_nonpositive(row[first + i] - peak);
-        }
-        return sum_piece(powers.data(), size);
+        return sum_piece(row.data() + first, size,
+                         [peak](Floats values) { return exp_of_nonpositive(values - peak); });
     });
 }
 
@@ -171,7 +234,7 @@ std::size_t pick_by_mass(std::span<const float> weights, double share) {
     double before = 0;  // mass of the pieces in front
     for (std::size_t first = 0; first < weights.size(); first += kPiece) {
         const std::size_t size = std::min(kPiece, weights.size() - first);
-        const double after = before + sum_piece(weights.data() + first, size);
+        const double after = before + plain_sum(weights.data() + first, size);
         if (after > target) return first + pick_in_piece({&weights[first], size}, target - before);
         before = after;
     }

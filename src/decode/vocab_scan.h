@@ -18,8 +18,9 @@ struct RowPeak {
 // The first position that holds `value`; row.size() when none does.
 [[nodiscard]] std::size_t find_first(std::span<const float> row, float value) noexcept;
 
-// How many entries are at least `bound`.
+// How many entries are at least `bound`, and how many above it. Rows of less than 2^31 entries.
 [[nodiscard]] std::size_t count_at_least(std::span<const float> row, float bound) noexcept;
+[[nodiscard]] std::size_t count_above(std::span<const float> row, float bound) noexcept;
 
 // exp(x) for x <= 0, relative error below 3e-7; 0 below -87.
 [[nodiscard]] float exp_of_nonpositive(float x) noexcept;
@@ -31,7 +32,8 @@ void exp_row(std::span<float> row, float peak, float inverse_temperature) noexce
 [[nodiscard]] double sum_row(std::span<const float> row) noexcept;
 [[nodiscard]] double sum_exp_row(std::span<const float> row, float peak) noexcept;
 
-// The peak of each fixed piece of the row, in order.
+// The peak of each piece of kPeakPiece entries, in order.
+inline constexpr std::size_t kPeakPiece = 256;
 [[nodiscard]] std::vector<float> piece_peaks(std::span<const float> row);
 
 // The first position whose running sum exceeds share * total, the sums being those of sum_row();
