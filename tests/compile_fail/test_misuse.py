@@ -11,7 +11,7 @@ MISUSE = re.compile(r"^#(?:if|elif) MISUSE == (\d+)  // error: (.+)$", re.M)
 
 
 def compile_with(path, *flags):
-    command = [os.environ.get("CXX", "g++"), "-std=c++20", f"-I{HERE.parent.parent / 'src'}", "-fsyntax-only", *flags, str(path)]
+    command = [os.environ.get("CXX", "g++"), "-std=c++20", f"-I{HERE.parent.parent / 'src'}", "-fsyntax-only", "-Werror=unused-result", *flags, str(path)]
     return subprocess.run(command, capture_output=True, text=True)
 
 
