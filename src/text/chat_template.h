@@ -15,27 +15,28 @@
 namespace pagoda::text {
 
 struct RenderLimits {
-    std::int64_t max_steps = 20'000'000;          // evaluated nodes
-    std::size_t max_output_bytes = 64U << 20;     // text, intermediate strings included
-    int max_depth = 200;                          // nested calls, macros, expressions
-    std::chrono::milliseconds max_time{2000};
+    std::int64_t max_steps = 20'000'000;       // evaluated nodes
+    std::size_t max_output_bytes = 64U << 20;  // text, intermediate strings included
+    int max_depth = 200;                       // nested calls, macros, expressions
+    std::chrono::milliseconds max_time{2000};  // processor time of the rendering thread
 };
 
 struct ChatInput {
-    base::Json messages;  // array, OpenAI shape
-    base::Json tools;     // array or null
-    base::Json documents; // array or null
+    base::Json messages;   // array, OpenAI shape
+    base::Json tools;      // array or null
+    base::Json documents;  // array or null
     bool add_generation_prompt = true;
     bool continue_final_message = false;  // the prompt ends right after the last message's text
     base::Json kwargs;                    // object or null: chat_template_kwargs, further variables
     std::string bos_token, eos_token;     // text of these tokens, empty when there is none
-    std::string date_now;                 // what strftime_now formats: "YYYY-MM-DDTHH:MM:SS"; empty: today's date
+    std::string date_now;  // what strftime_now formats: "YYYY-MM-DDTHH:MM:SS"; empty: today's date
 };
 
 class ChatTemplate {
   public:
     // Errors name line and column, and the feature when it is one that is not supported.
-    [[nodiscard]] static base::Result<std::unique_ptr<ChatTemplate>> compile(std::string_view source);
+    [[nodiscard]] static base::Result<std::unique_ptr<ChatTemplate>> compile(
+        std::string_view source);
     ~ChatTemplate();
 
     // Tool-call arguments given as a JSON string are decoded where the template wants a mapping;
