@@ -1,0 +1,42 @@
+#include "local_answer.h"
+
+#include <utility>
+
+#include "signal_watch.h"
+
+namespace pagoda::apps {
+namespace {
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T>& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+}  // namespace
+
+base::Result<Answer> answer(engine::Engine& engine, engine::GenerateRequest request,
+                            const TextCallback& on_text) {
+    // Owned by the engine until the last event, and by this call.
+    const auto events = std::make_shared<EventQueue>();
+    request.sink = events;
+    const auto id = engine.submit(std::move(request));
+    if (!id) return id.error();
+    const SignalWatch watch([&engine, &id] { engine.cancel(*id); });
+    Answer result;
+    while (true) {
+        engine::TokenEvent event = events->next();
+        if (event.error) return std::move(*event.error);
+        result.text += event.text;
+        if (on_text && !event.text.empty()) on_text(event.text);
+        append(result.tokens, event.tokens);
+        append(result.logprobs, event.logprobs);
+        append(result.prompt_logprobs, event.prompt_logprobs);
+        result.usage = event.usage;
+        if (!event.finish) continue;
+        result.finish = *event.finish;
+        result.timings = event.timings;
+        return result;
+    }
+}
+
+}  // namespace pagoda::apps

@@ -1,0 +1,28 @@
+// pagoda: the table of commands.
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+
+#include "command_line.h"
+#include "commands.h"
+#include "formats/mapped_file.h"
+
+int main(int argc, char** argv) {
+    using namespace pagoda;
+    // A reader that goes away is an error of the write, not the end of the process.
+    std::signal(SIGPIPE, SIG_IGN);
+    formats::install_truncation_guard();
+    const std::array commands = {apps::serve_command(),      apps::run_command(),
+                                 apps::tokenize_command(),   apps::detokenize_command(),
+                                 apps::template_command(),   apps::perplexity_command(),
+                                 apps::inspect_command(),    apps::kernels_command(),
+                                 apps::bench_roof_command(), apps::version_command()};
+    const apps::ParsedCommand parsed = apps::parse_command_line(argc, argv, commands);
+    if (parsed.command == nullptr) return static_cast<int>(parsed.status);
+    const apps::ExitCode status = parsed.command->run(parsed.arguments);
+    if (std::fflush(stdout) != 0 && status == apps::ExitCode::kSuccess)
+        return static_cast<int>(
+            apps::fail({base::ErrorCode::kIo, "standard output can't be written"}));
+    return static_cast<int>(status);
+}

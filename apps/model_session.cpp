@@ -1,0 +1,215 @@
+#include "model_session.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "base/byte_size.h"
+#include "base/clock.h"
+#include "base/cpu_topology.h"
+#include "engine/loader.h"
+#include "kernels/registry.h"
+#include "kv/store/kv_store.h"
+#include "progress.h"
+#include "sampling_defaults.h"
+
+namespace pagoda::apps {
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+
+constexpr std::int64_t kMaxLogitRows = 64;   // rows of logits that are made at once, at most
+constexpr std::int64_t kLeastContext = 512;  // no shorter context is tried to make a model fit
+
+Error at_file(const std::string& path, const Error& error) {
+    return {error.code, fmt::format("{}: {}", path, error.message), error.param};
+}
+
+}  // namespace
+
+base::Result<std::string> read_text_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (!file.is_open() || file.bad())
+        return Error{ErrorCode::kIo, fmt::format("{}: cannot be read", path)};
+    return text;
+}
+
+base::Result<std::unique_ptr<text::Tokenizer>> make_tokenizer(
+    const formats::Checkpoint& checkpoint) {
+    if (!checkpoint.tokenizer)
+        return Error{ErrorCode::kUnsupported,
+                     fmt::format("{}: holds no tokenizer", checkpoint.path)};
+    auto tokenizer = text::Tokenizer::create(*checkpoint.tokenizer);
+    if (!tokenizer) return at_file(checkpoint.path, tokenizer.error());
+    return tokenizer;
+}
+
+base::Result<std::unique_ptr<text::ChatTemplate>> make_chat_template(
+    const text::TokenizerSpec& spec, const std::string& file) {
+    std::string source = spec.chat_template;
+    if (!file.empty()) {
+        auto text = read_text_file(file);
+        if (!text) return std::move(text).error();
+        source = std::move(text).value();
+    }
+    if (source.empty()) return std::unique_ptr<text::ChatTemplate>();
+    auto compiled = text::ChatTemplate::compile(source);
+    if (!compiled) return at_file(file.empty() ? "chat template" : file, compiled.error());
+    return compiled;
+}
+
+ModelSession::ModelSession(ModelSettings settings, base::Logger& logger)
+    : settings_(std::move(settings)), logger_(logger) {}
+
+ModelSession::~ModelSession() = default;
+
+base::Result<std::unique_ptr<ModelSession>> ModelSession::open(const std::string& path,
+                                                               const ModelSettings& settings,
+                                                               base::Logger& logger) {
+    std::unique_ptr<ModelSession> session(new ModelSession(settings, logger));
+    if (const auto status = session->open_file(path); !status) return status.error();
+    if (const auto status = session->choose_device(); !status) return status.error();
+    if (const auto status = session->plan_memory(); !status) return status.error();
+    return session;
+}
+
+base::Status ModelSession::open_file(const std::string& path) {
+    auto checkpoint = formats::open_checkpoint(path);
+    if (!checkpoint) return std::move(checkpoint).error();
+    checkpoint_ = std::move(checkpoint).value();
+    if (checkpoint_.tensors.empty())
+        return Error{ErrorCode::kUnsupported,
+                     fmt::format("{}: holds a vocabulary and no weights", path)};
+    auto tokenizer = make_tokenizer(checkpoint_);
+    if (!tokenizer) return std::move(tokenizer).error();
+    text_.tokenizer = std::move(tokenizer).value();
+    auto chat_template = make_chat_template(text_.tokenizer->spec(), settings_.chat_template_file);
+    if (!chat_template) return at_file(path, chat_template.error());
+    text_.chat_template = std::move(chat_template).value();
+    if (settings_.uses_model_sampling) {
+        const auto defaults = read_sampling_defaults(checkpoint_);
+        if (!defaults) return at_file(path, defaults.error());
+        defaults_ = *defaults;
+    }
+    return {};
+}
+
+base::Status ModelSession::choose_device() {
+    const auto variant = kernels::choose_variant(settings_.isa, kernels::detect_cpu_features());
+    if (!variant) return variant.error();
+    const int allowed = base::ThreadTeam::allowed_cores();
+    const int threads = settings_.threads.value_or(allowed);
+    if (threads > allowed)
+        logger_.warning(
+            fmt::format("threads is {}, affinity and CPU quota allow {} cores; more threads than "
+                        "cores are slow",
+                        threads, allowed));
+    if (base::allowed_cpus().size() == 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1)
+        logger_.warning("the affinity mask allows one processor of this machine alone");
+    team_ = std::make_unique<base::ThreadTeam>(threads);
+    device_ = {
+        .kernels = *variant, .team = team_.get(), .activation_mode = settings_.activation_mode};
+    return {};
+}
+
+model::ModelLimits ModelSession::limits(std::int64_t max_positions) const {
+    return {.max_rows = std::max(settings_.budget.max_num_batched_tokens, std::int64_t{1}),
+            .max_sequences = settings_.budget.max_num_seqs,
+            .max_positions = max_positions,
+            .max_logit_rows = kMaxLogitRows};
+}
+
+base::Result<plan::MemoryPlan> ModelSession::plan_for(std::int64_t max_positions,
+                                                      bool is_explicit) {
+    auto sizes = model::measure(checkpoint_, device_, limits(max_positions), settings_.kv_dtype);
+    if (!sizes) return at_file(checkpoint_.path, sizes.error());
+    plan::MemoryBudget budget = settings_.budget;
+    budget.limit_bytes = base::memory_limit_bytes();
+    budget.in_use_bytes = base::resident_bytes();
+    if (is_explicit) budget.max_model_len = max_positions;
+    sizes_ = std::move(sizes).value();
+    return plan::make_memory_plan(sizes_, budget);
+}
+
+// The workspace grows with the longest sequence, and the longest sequence is what fits beside the
+// workspace: planned for the model's context first, then for what came out.
+base::Status ModelSession::plan_memory() {
+    const auto sizes = model::measure(checkpoint_, device_, limits(1), settings_.kv_dtype);
+    if (!sizes) return at_file(checkpoint_.path, sizes.error());
+    if (text_.tokenizer->vocab_size() > sizes->vocab)
+        return base::invalid(
+            fmt::format("{}: the tokenizer has {} tokens, the model's vocabulary {}",
+                        checkpoint_.path, text_.tokenizer->vocab_size(), sizes->vocab));
+    const bool is_explicit = settings_.budget.max_model_len.has_value();
+    std::int64_t positions = settings_.budget.max_model_len.value_or(sizes->context_length);
+    positions = std::min(positions, std::max(sizes->context_length, std::int64_t{1}));
+    auto plan = plan_for(positions, false);
+    bool is_lowered = false;
+    while (!plan && !is_explicit && positions / 2 >= kLeastContext &&
+           plan.error().code == ErrorCode::kResourceExhausted) {
+        positions /= 2;
+        is_lowered = true;
+        plan = plan_for(positions, true);
+    }
+    if (plan && plan->max_model_len < positions) {
+        is_lowered = true;
+        plan = plan_for(plan->max_model_len, true);
+    }
+    if (!plan) return std::move(plan).error();
+    plan_ = std::move(plan).value();
+    plan_.max_model_len_lowered = is_lowered;
+    return {};
+}
+
+std::string ModelSession::describe() const {
+    return fmt::format(
+        "model: {} ({}, {}, {})\n"
+        "kernels: {} on {}, {} threads, activations {}, KV cache {}\n{}",
+        checkpoint_.name, checkpoint_.architecture, checkpoint_.format,
+        base::format_byte_size(checkpoint_.tensor_bytes()), device_.kernels->name,
+        kernels::cpu_model_name(), team_->num_threads(),
+        device_.activation_mode == kernels::ActivationMode::kF32 ? "f32" : "auto",
+        kv::kv_dtype_name(settings_.kv_dtype), plan_.describe());
+}
+
+std::string ModelSession::default_name() const {
+    return std::filesystem::path(checkpoint_.path).stem().string();
+}
+
+base::Status ModelSession::start(const std::string& model_name) {
+    const base::TimePoint began = base::system_clock().now();
+    engine::LoadOptions options{.limits = limits(plan_.max_model_len),
+                                .kv_dtype = settings_.kv_dtype,
+                                .group_blocks = plan_.group_blocks};
+    base::Result<std::unique_ptr<engine::ModelRunner>> runner = [&] {
+        Progress progress("loading");
+        options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
+            progress.update(done, total);
+        };
+        return engine::load_runner(checkpoint_, device_, options);
+    }();
+    if (!runner) return at_file(checkpoint_.path, runner.error());
+    sched::SchedulerConfig scheduler = settings_.scheduler;
+    scheduler.max_model_len = plan_.max_model_len;
+    scheduler.groups = engine::scheduler_groups(sizes_.groups, plan_.group_blocks);
+    if (const auto valid = sched::validate(scheduler); !valid) return valid.error();
+    engine_ =
+        std::make_unique<engine::Engine>(engine::EngineParts{.executor = std::move(runner).value(),
+                                                             .tokenizer = text_.tokenizer.get(),
+                                                             .vocab_size = sizes_.vocab,
+                                                             .scheduler = std::move(scheduler),
+                                                             .model_name = model_name,
+                                                             .metrics = &metrics_,
+                                                             .logger = &logger_,
+                                                             .clock = &base::system_clock()});
+    load_seconds_ = std::chrono::duration<double>(base::system_clock().now() - began).count();
+    return {};
+}
+
+}  // namespace pagoda::apps

@@ -1,0 +1,68 @@
+#include "prompt.h"
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include <unistd.h>
+
+#include "command.h"
+
+namespace pagoda::apps {
+
+base::Json chat_message(std::string_view role, std::string_view content) {
+    base::Json message = base::Json::object();
+    message.set("role", role);
+    message.set("content", content);
+    return message;
+}
+
+void set_token_texts(const text::Tokenizer& tokenizer, text::ChatInput& input) {
+    const auto text_of = [&](const std::optional<base::TokenId>& id) {
+        return id ? tokenizer.token_bytes(*id, /*skip_special=*/false) : std::string();
+    };
+    input.bos_token = text_of(tokenizer.spec().bos);
+    input.eos_token = text_of(tokenizer.spec().eos);
+}
+
+base::Result<std::vector<base::TokenId>> chat_prompt(const text::Tokenizer& tokenizer,
+                                                     const text::ChatTemplate& chat_template,
+                                                     const base::Json& messages) {
+    text::ChatInput input{.messages = messages};
+    set_token_texts(tokenizer, input);
+    const auto text = chat_template.render(input);
+    if (!text) return text.error();
+    return tokenizer.encode(*text, {.ends = text::EncodeOptions::SpecialEnds::kNone});
+}
+
+base::Result<std::vector<base::TokenId>> parse_ids(std::string_view text, std::int64_t vocab_size) {
+    constexpr std::string_view kBetween = " \t\r\n,";
+    std::vector<base::TokenId> ids;
+    while (true) {
+        const std::size_t begin = text.find_first_not_of(kBetween);
+        if (begin == std::string_view::npos) return ids;
+        text.remove_prefix(begin);
+        const std::string_view word = text.substr(0, text.find_first_of(kBetween));
+        const auto id = parse_integer("a token id", word, 0, vocab_size - 1);
+        if (!id) return id.error();
+        ids.push_back(static_cast<base::TokenId>(*id));
+        text.remove_prefix(word.size());
+    }
+}
+
+base::Result<std::string> read_standard_input() {
+    std::string text;
+    std::array<char, 1U << 16> chunk{};
+    while (true) {
+        const ssize_t got = read(STDIN_FILENO, chunk.data(), chunk.size());
+        if (got == 0) return text;
+        if (got > 0) {
+            text.append(chunk.data(), static_cast<std::size_t>(got));
+        } else if (errno != EINTR) {
+            return base::Error{base::ErrorCode::kIo, "standard input can't be read: " +
+                                                         std::generic_category().message(errno)};
+        }
+    }
+}
+
+}  // namespace pagoda::apps

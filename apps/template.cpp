@@ -1,0 +1,158 @@
+// pagoda template: the prompt that a chat template makes of messages.
+
+#include <cstdio>
+
+#include <fmt/core.h>
+
+#include "commands.h"
+#include "model_session.h"
+#include "prompt.h"
+
+namespace pagoda::apps {
+namespace {
+
+using base::Json;
+
+base::Status bad_member(std::string_view name, std::string_view expected, const Json& got) {
+    return base::invalid(fmt::format("{} must be {}, got {}", name, expected, got.type_name()));
+}
+
+// null counts as absent.
+const Json* member(const Json& body, std::string_view name) {
+    const Json* found = body.find(name);
+    return found == nullptr || found->is_null() ? nullptr : found;
+}
+
+base::Status read_list(const Json& body, std::string_view name, Json& target) {
+    const Json* value = member(body, name);
+    if (value == nullptr) return {};
+    if (!value->is_array()) return bad_member(name, "an array", *value);
+    target = *value;
+    return {};
+}
+
+base::Status read_switch(const Json& body, std::string_view name, bool& target) {
+    const Json* value = member(body, name);
+    if (value == nullptr) return {};
+    if (!value->is_bool()) return bad_member(name, "true or false", *value);
+    target = value->as_bool();
+    return {};
+}
+
+// An OpenAI chat body, or its messages alone.
+base::Result<text::ChatInput> read_body(const Json& body) {
+    text::ChatInput input;
+    input.kwargs = Json::object();
+    if (body.is_array()) {
+        input.messages = body;
+        return input;
+    }
+    if (member(body, "messages") == nullptr)
+        return base::invalid("must be an object with messages, or an array of messages");
+    if (const Json* kwargs = member(body, "chat_template_kwargs")) {
+        if (!kwargs->is_object())
+            return bad_member("chat_template_kwargs", "an object", *kwargs).error();
+        input.kwargs = *kwargs;
+    }
+    base::Status status = read_list(body, "messages", input.messages);
+    if (status) status = read_list(body, "tools", input.tools);
+    if (status) status = read_list(body, "documents", input.documents);
+    if (status) status = read_switch(body, "continue_final_message", input.continue_final_message);
+    input.add_generation_prompt = !input.continue_final_message;
+    if (status) status = read_switch(body, "add_generation_prompt", input.add_generation_prompt);
+    if (!status) return status.error();
+    if (input.add_generation_prompt && input.continue_final_message)
+        return base::invalid("continue_final_message and add_generation_prompt can't both be true");
+    return input;
+}
+
+base::Result<text::ChatInput> read_input(const std::string& path) {
+    const auto text = path == "-" ? read_standard_input() : read_text_file(path);
+    if (!text) return text.error();
+    const auto body = Json::parse(*text);
+    auto input = body ? read_body(*body) : base::Result<text::ChatInput>(body.error());
+    if (!input) return base::invalid(fmt::format("{}: {}", path, input.error().message));
+    return input;
+}
+
+// name=value: the text of an end token, or a further variable.
+base::Status set_variables(const std::vector<std::string>& pairs, text::ChatInput& input) {
+    for (const std::string& pair : pairs) {
+        const std::size_t equals = pair.find('=');
+        if (equals == 0 || equals == std::string::npos)
+            return base::invalid(fmt::format("--var must be NAME=VALUE, got \"{}\"", pair));
+        const std::string name = pair.substr(0, equals);
+        const std::string value = pair.substr(equals + 1);
+        if (name == "bos_token")
+            input.bos_token = value;
+        else if (name == "eos_token")
+            input.eos_token = value;
+        else
+            input.kwargs.set(name, value);
+    }
+    return {};
+}
+
+struct Parts {
+    std::unique_ptr<text::ChatTemplate> chat_template;
+    std::unique_ptr<text::Tokenizer> tokenizer;  // null without a model
+};
+
+base::Result<Parts> open_parts(const std::optional<std::string>& model, const std::string& file) {
+    Parts parts;
+    text::TokenizerSpec spec;
+    if (model) {
+        const auto checkpoint = formats::open_checkpoint(*model);
+        if (!checkpoint) return checkpoint.error();
+        auto tokenizer = make_tokenizer(*checkpoint);
+        if (!tokenizer) return std::move(tokenizer).error();
+        parts.tokenizer = std::move(tokenizer).value();
+        spec = parts.tokenizer->spec();
+    }
+    auto compiled = make_chat_template(spec, file);
+    if (!compiled) return std::move(compiled).error();
+    if (*compiled == nullptr)
+        return base::invalid(fmt::format("{}: the model has no chat template", *model));
+    parts.chat_template = std::move(compiled).value();
+    return parts;
+}
+
+ExitCode render(const Arguments& arguments) {
+    const auto model = arguments.positional("MODEL");
+    const auto file = arguments.value("template-file");
+    const auto messages = arguments.value("messages");
+    if (!model && !file)
+        return bad_usage(base::invalid("template needs a MODEL or --template-file"));
+    if (!messages) return bad_usage(base::invalid("template needs --messages FILE.json"));
+    const auto parts = open_parts(model, file.value_or(""));
+    if (!parts) return fail(parts.error());
+    auto input = read_input(*messages);
+    if (!input) return fail(input.error());
+    if (parts->tokenizer) set_token_texts(*parts->tokenizer, *input);
+    if (const auto status = set_variables(arguments.values("var"), *input); !status)
+        return bad_usage(status.error());
+    input->date_now = arguments.value("date").value_or("");
+    const auto text = parts->chat_template->render(*input);
+    if (!text) return fail(text.error());
+    std::fwrite(text->data(), 1, text->size(), stdout);
+    return ExitCode::kSuccess;
+}
+
+}  // namespace
+
+CommandSpec template_command() {
+    return {.name = "template",
+            .summary = "Print the prompt that a chat template makes of messages",
+            .positionals = {{"MODEL", kModel.help, false}},
+            .options = {{"messages", "FILE", "an OpenAI chat body as JSON; - for standard input"},
+                        {"template-file", "FILE", "a Jinja template in place of the model's"},
+                        {"var", "NAME=VALUE", "bos_token, eos_token, or any other variable", true},
+                        {"date", "TIME", "what strftime_now formats: 2024-07-26T12:00:00"}},
+            .examples =
+                "  pagoda template model.gguf --messages chat.json\n"
+                "  pagoda template --template-file t.jinja --var bos_token='<s>' "
+                "--messages chat.json",
+            .run = render};
+}
+
+}  // namespace pagoda::apps

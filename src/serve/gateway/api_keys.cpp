@@ -1,0 +1,139 @@
+#include "serve/gateway/api_keys.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include <fmt/core.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include "base/check.h"
+#include "base/hash.h"
+
+namespace pagoda::gateway {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view kBlank = " \t\r\n";
+    const std::size_t begin = text.find_first_not_of(kBlank);
+    if (begin == std::string_view::npos) return {};
+    return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+base::Status check_key(std::string_view key, std::size_t place) {
+    if (key.size() < kMinKeyBytes || key.size() > kMaxKeyBytes)
+        return base::invalid(fmt::format("API key {} has {} characters, must have {} to {}", place,
+                                         key.size(), kMinKeyBytes, kMaxKeyBytes),
+                             "api_keys");
+    const bool is_visible =
+        std::all_of(key.begin(), key.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+    if (!is_visible)
+        return base::invalid(
+            fmt::format("API key {} must consist of visible ASCII characters", place), "api_keys");
+    return {};
+}
+
+// The key that the request carries: nothing when it carries none.
+std::optional<std::string_view> presented_key(const http::Request& request) {
+    constexpr std::string_view kBearer = "bearer ";
+    if (const std::string* authorization = request.header("authorization")) {
+        const std::string_view text = *authorization;
+        if (text.size() > kBearer.size() &&
+            http::equals_ignoring_case(text.substr(0, kBearer.size()), kBearer))
+            return trimmed(text.substr(kBearer.size()));
+    }
+    if (const std::string* key = request.header("x-api-key")) return trimmed(*key);
+    return std::nullopt;
+}
+
+http::Response unauthorized(std::string_view message) {
+    http::Response response = http::error_response(
+        {.status = 401, .message = std::string(message), .code = "invalid_api_key"});
+    response.headers.emplace_back("www-authenticate", "Bearer");
+    return response;
+}
+
+}  // namespace
+
+ApiKeys::Digest ApiKeys::digest_of(std::string_view key) {
+    Digest digest{};
+    unsigned int size = 0;
+    const int done =
+        EVP_Digest(key.data(), key.size(), digest.data(), &size, EVP_sha256(), nullptr);
+    CHECK(done == 1 && size == digest.size(), "SHA-256 is always there");
+    return digest;
+}
+
+base::Result<ApiKeys> ApiKeys::create(std::span<const std::string> keys) {
+    if (keys.empty()) return base::invalid("there is no API key in the list", "api_keys");
+    ApiKeys result;
+    for (std::size_t index = 0; index < keys.size(); ++index) {
+        if (const auto valid = check_key(keys[index], index + 1); !valid) return valid.error();
+        Client client{.digest = digest_of(keys[index])};
+        if (result.find(keys[index])) continue;
+        std::uint64_t id = 0;
+        std::memcpy(&id, client.digest.data(), sizeof(id));
+        client.principal.client = base::ClientId(id);
+        client.principal.name = fmt::format("key-{:02x}{:02x}{:02x}{:02x}", client.digest[0],
+                                            client.digest[1], client.digest[2], client.digest[3]);
+        result.clients_.push_back(std::move(client));
+    }
+    return result;
+}
+
+std::optional<http::Principal> ApiKeys::find(std::string_view key) const {
+    const Digest wanted = digest_of(key);
+    const Client* found = nullptr;
+    // No early end: all digests are compared, whichever is the right one.
+    for (const Client& client : clients_) {
+        if (CRYPTO_memcmp(client.digest.data(), wanted.data(), wanted.size()) == 0) found = &client;
+    }
+    if (found == nullptr) return std::nullopt;
+    return found->principal;
+}
+
+base::Result<std::vector<std::string>> read_key_file(const std::string& path) {
+    std::ifstream file(path);
+    if (!file)
+        return base::Error{base::ErrorCode::kIo, fmt::format("{}: cannot be read", path),
+                           "api_key_file"};
+    std::vector<std::string> keys;
+    for (std::string line; std::getline(file, line);) {
+        const std::string_view key = trimmed(line);
+        if (!key.empty() && key.front() != '#') keys.emplace_back(key);
+    }
+    if (file.bad())
+        return base::Error{base::ErrorCode::kIo, fmt::format("{}: reading it failed", path),
+                           "api_key_file"};
+    // An empty file must not open the server to everyone.
+    if (keys.empty())
+        return base::invalid(fmt::format("{}: holds no API key", path), "api_key_file");
+    return keys;
+}
+
+http::Filter key_filter(std::shared_ptr<const ApiKeys> keys) {
+    return [keys = std::move(keys)](http::Request& request) -> std::optional<http::Response> {
+        const auto key = presented_key(request);
+        if (!key)
+            return unauthorized(
+                "an API key is needed: send it as \"Authorization: Bearer KEY\" or as "
+                "\"x-api-key: KEY\"");
+        auto principal = keys->find(*key);
+        if (!principal) return unauthorized("the API key is not known to this server");
+        request.principal = std::move(principal);
+        return std::nullopt;
+    };
+}
+
+http::Filter address_filter() {
+    return [](http::Request& request) -> std::optional<http::Response> {
+        const std::string& address = request.remote_address;
+        request.principal = http::Principal{
+            .name = address,
+            .client = base::ClientId(base::hash128(std::as_bytes(std::span(address))).low)};
+        return std::nullopt;
+    };
+}
+
+}  // namespace pagoda::gateway
