@@ -14,11 +14,20 @@ using base::Status;
 using formats::Checkpoint;
 using formats::CheckpointTensor;
 
+constexpr std::string_view kHead = "output";
+
 std::string shape_text(const std::vector<std::int64_t>& shape) {
     std::string text;
     for (const std::int64_t extent : shape)
         text += fmt::format("{}{}", text.empty() ? "" : ", ", extent);
     return "[" + text + "]";
+}
+
+// Rounding the inputs of q, k, v and of the head costs the most quality (docs/performance.md).
+kernels::Rounding rounding_of(std::string_view stem) {
+    const bool is_sensitive = stem.ends_with("attn_q") || stem.ends_with("attn_k") ||
+                              stem.ends_with("attn_v") || stem == kHead;
+    return is_sensitive ? kernels::Rounding::kTwice : kernels::Rounding::kOnce;
 }
 
 // Finds tensors, checks them, and remembers which were used. With a null sink it only measures.
@@ -39,11 +48,11 @@ class Binder {
         const CheckpointTensor* tensor = nullptr;
         if (const auto found = find(stem + ".weight", {out, in}, Presence::kAlways, tensor); !found)
             return found;
-        if (const auto packed = pack(*tensor, target); !packed) return packed;
+        if (const auto packed = pack(*tensor, rounding_of(stem), target); !packed) return packed;
         return vector(stem + ".bias", out, bias, target.bias);
     }
 
-    Status pack(const CheckpointTensor& tensor, LinearWeight& target) {
+    Status pack(const CheckpointTensor& tensor, kernels::Rounding rounding, LinearWeight& target) {
         if (auto supported = kernels::supports_weight(table_, tensor.view); !supported) {
             Error error = std::move(supported).error();
             error.message =
@@ -53,7 +62,7 @@ class Binder {
         }
         packed_bytes_ += kernels::packed_weight_bytes(table_, tensor.view);
         if (device_ == nullptr) return {};
-        target.weight = kernels::Weight(*device_, tensor.view);
+        target.weight = kernels::Weight(*device_, tensor.view, rounding);
         done_ += tensor.view.bytes;
         if (checkpoint_.storage) checkpoint_.storage->release(tensor.view.data, tensor.view.bytes);
         if (progress_) progress_(done_, total_);
@@ -202,7 +211,9 @@ Status bind_all(Binder& binder, const DecoderSpec& spec, DecoderWeights& weights
 
     const CheckpointTensor* head = nullptr;
     status = binder.find("output.weight", {spec.vocab, spec.hidden}, Presence::kOptional, head);
-    if (status) status = binder.pack(head != nullptr ? *head : *embedding, weights.head);
+    if (status)
+        status =
+            binder.pack(head != nullptr ? *head : *embedding, rounding_of(kHead), weights.head);
     return status ? binder.finish() : status;
 }
 

@@ -1,6 +1,8 @@
 #include "kernels/ops/linear.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include <fmt/core.h>
 
@@ -14,8 +16,10 @@ using tensor::DType;
 constexpr std::int64_t kItemsPerThread = 6;          // so that no thread waits long at the end
 constexpr std::int64_t kMinItemBytes = 16 * 1024;    // weight bytes that are worth an atomic
 constexpr std::int64_t kRowBlockBytes = 768 * 1024;  // activations that stay in a core's L2
-constexpr std::int64_t kRowBlockStep = 48;           // whole row blocks of the kernels
+constexpr std::int64_t kRowBlockStep = 96;           // whole row blocks of the kernels
 constexpr std::int64_t kInlineValues = 16 * 1024;    // fewer are not worth waking the team
+constexpr std::int64_t kTwiceReadBytes =
+    512 * 1024;  // weight bytes that a second pass finds cached
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
@@ -31,12 +35,36 @@ bool uses_int8(const DeviceContext& device, const Weight& weight) {
            tensor::info(weight.view().dtype).is_quantized;
 }
 
+bool rounds_twice(const DeviceContext& device, const Weight& weight) {
+    return weight.rounding() == Rounding::kTwice && uses_int8(device, weight);
+}
+
+// What rounding a group to int8 loses (the rule of QuantizeArgs). Nothing where the group has no
+// finite scale: the first rounding has spoken for it.
+void residual_of_group(const float* in, float* out) {
+    float largest = 0;
+    for (int k = 0; k < kActivationGroup; ++k) {
+        const float magnitude = std::abs(in[k]);
+        if (!(magnitude <= largest)) largest = magnitude;
+    }
+    const bool has_scale = largest >= kTinyActivation && std::isfinite(largest);
+    const float scale = largest / 127.0F;
+    const float inverse = 127.0F / largest;
+    // Adding and taking away 1.5 * 2^23 rounds to the nearest integer, ties to even.
+    constexpr float kRound = 12582912.0F;
+    for (int k = 0; k < kActivationGroup; ++k) {
+        const float code = (in[k] * inverse + kRound) - kRound;
+        out[k] = has_scale ? in[k] - code * scale : 0.0F;
+    }
+}
+
 // How one weight's outputs are cut: column ranges of whole tiles times blocks of rows.
 struct Split {
     std::int64_t item_columns;
     std::int64_t item_rows;
     std::int64_t column_items;
     std::int64_t row_items;
+    std::int64_t twice_read_columns;  // of an item, at a time, where two passes read the weight
     [[nodiscard]] std::int64_t items() const { return column_items * row_items; }
 };
 
@@ -61,20 +89,35 @@ Split split_of(const DeviceContext& device, const Weight& weight, std::int64_t r
     split.item_rows = rows_per_item(rows, row_bytes);
     split.column_items = ceil_div(tiles, item_tiles);
     split.row_items = ceil_div(rows, split.item_rows);
+    split.twice_read_columns = std::max<std::int64_t>(1, kTwiceReadBytes / tile_bytes) * tile;
     return split;
 }
 
 struct Rows {
     const std::byte* data;
-    std::int64_t stride;  // bytes
+    std::int64_t stride;                  // bytes
+    const std::byte* residual = nullptr;  // the second pass's rows, of the same stride
 };
 
 Rows rows_for(const DeviceContext& device, const Weight& weight, Activations& in) {
     if (uses_int8(device, weight))
         return {in.int8_rows(device),
-                static_cast<std::int64_t>(device.kernels->quantized_row_bytes(in.cols()))};
+                static_cast<std::int64_t>(device.kernels->quantized_row_bytes(in.cols())),
+                rounds_twice(device, weight) ? in.residual_rows(device) : nullptr};
     return {reinterpret_cast<const std::byte*>(in.data()),
             in.stride() * static_cast<std::int64_t>(sizeof(float))};
+}
+
+void run_columns(const DeviceContext& device, const Weight& weight, const LinearArgs& args,
+                 const std::byte* residual) {
+    if (!uses_int8(device, weight)) return device.kernels->linear_f32(args);
+    device.kernels->linear_int8(args);
+    if (residual == nullptr) return;
+    LinearArgs second = args;
+    second.in = residual;
+    second.bias = nullptr;
+    second.accumulate = true;
+    device.kernels->linear_int8(second);
 }
 
 // Items of a row block follow each other, so that its activations stay in the cache.
@@ -82,23 +125,24 @@ void run_item(const DeviceContext& device, const LinearItem& layer, const Split&
               const Rows& rows, std::int64_t num_rows, std::int64_t item) {
     const Weight& weight = *layer.weight;
     const std::int64_t first_row = item / split.column_items * split.item_rows;
-    const std::int64_t column = item % split.column_items * split.item_columns;
-    const LinearArgs args{
-        .weight = weight.view(),
-        .in = rows.data + first_row * rows.stride,
-        .in_stride = rows.stride,
-        .rows = std::min(split.item_rows, num_rows - first_row),
-        .out = layer.out.out + first_row * layer.out.stride,
-        .out_stride = layer.out.stride,
-        .bias = layer.out.bias,
-        .accumulate = layer.out.accumulate,
-        .column_begin = column,
-        .column_end = std::min(column + split.item_columns, weight.out_features()),
-    };
-    if (uses_int8(device, weight)) {
-        device.kernels->linear_int8(args);
-    } else {
-        device.kernels->linear_f32(args);
+    const std::int64_t begin = item % split.column_items * split.item_columns;
+    const std::int64_t end = std::min(begin + split.item_columns, weight.out_features());
+    const std::int64_t step = rows.residual == nullptr ? end - begin : split.twice_read_columns;
+    for (std::int64_t column = begin; column < end; column += step) {
+        const LinearArgs args{
+            .weight = weight.view(),
+            .in = rows.data + first_row * rows.stride,
+            .in_stride = rows.stride,
+            .rows = std::min(split.item_rows, num_rows - first_row),
+            .out = layer.out.out + first_row * layer.out.stride,
+            .out_stride = layer.out.stride,
+            .bias = layer.out.bias,
+            .accumulate = layer.out.accumulate,
+            .column_begin = column,
+            .column_end = std::min(column + step, end),
+        };
+        run_columns(device, weight, args,
+                    rows.residual == nullptr ? nullptr : rows.residual + first_row * rows.stride);
     }
 }
 
@@ -146,7 +190,8 @@ std::size_t packed_weight_bytes(const Kernels& kernels, const tensor::TensorView
     return kernels.packed_bytes(source.dtype, source.rows(), source.cols());
 }
 
-Weight::Weight(const DeviceContext& device, const tensor::TensorView& source) {
+Weight::Weight(const DeviceContext& device, const tensor::TensorView& source, Rounding rounding)
+    : rounding_(source.cols() <= kMaxTwiceRoundedInputs ? rounding : Rounding::kOnce) {
     const Kernels& kernels = *device.kernels;
     const base::Status supported = supports_weight(kernels, source);
     CHECK(supported.ok(), supported.error().message);
@@ -172,11 +217,16 @@ Weight::Weight(const DeviceContext& device, const tensor::TensorView& source) {
 }
 
 Activations::Activations(const DeviceContext& device, std::int64_t max_rows, std::int64_t max_cols)
-    : quantized_(bytes(*device.kernels, max_rows, max_cols)) {}
+    : quantized_(static_cast<std::size_t>(max_rows) *
+                 device.kernels->quantized_row_bytes(max_cols)),
+      residual_(static_cast<std::size_t>(max_rows) *
+                device.kernels->quantized_row_bytes(std::min(max_cols, kMaxTwiceRoundedInputs))) {}
 
 std::size_t Activations::bytes(const Kernels& kernels, std::int64_t max_rows,
                                std::int64_t max_cols) {
-    return static_cast<std::size_t>(max_rows) * kernels.quantized_row_bytes(max_cols);
+    return static_cast<std::size_t>(max_rows) *
+           (kernels.quantized_row_bytes(max_cols) +
+            kernels.quantized_row_bytes(std::min(max_cols, kMaxTwiceRoundedInputs)));
 }
 
 void Activations::set(const float* rows_data, std::int64_t rows, std::int64_t cols,
@@ -186,6 +236,7 @@ void Activations::set(const float* rows_data, std::int64_t rows, std::int64_t co
     cols_ = cols;
     stride_ = stride;
     has_int8_ = false;
+    has_residual_ = false;
 }
 
 const std::byte* Activations::int8_rows(const DeviceContext& device) {
@@ -198,24 +249,49 @@ const std::byte* Activations::int8_rows(const DeviceContext& device) {
     CHECK(static_cast<std::size_t>(rows_) * row_bytes <= quantized_.bytes(),
           fmt::format("{} rows of {} activations exceed the buffer of {} bytes", rows_, cols_,
                       quantized_.bytes()));
-    const auto quantize = [&](std::int64_t first, std::int64_t rows) {
+    spread(device, [&](std::int64_t first, std::int64_t rows) {
         kernels.quantize({.in = data_ + first * stride_,
                           .in_stride = stride_,
                           .rows = rows,
                           .cols = cols_,
                           .out = quantized_.data() + static_cast<std::size_t>(first) * row_bytes});
-    };
-    if (rows_ * cols_ <= kInlineValues) {
-        quantize(0, rows_);
-    } else {
-        const std::int64_t item_rows = std::max<std::int64_t>(1, kInlineValues / 2 / cols_);
-        device.team->for_each(ceil_div(rows_, item_rows), [&](std::int64_t item) {
-            const std::int64_t first = item * item_rows;
-            quantize(first, std::min(item_rows, rows_ - first));
-        });
-    }
+    });
     has_int8_ = true;
     return quantized_.data();
+}
+
+const std::byte* Activations::residual_rows(const DeviceContext& device) {
+    if (has_residual_) return residual_.data();
+    CHECK(cols_ <= kMaxTwiceRoundedInputs && cols_ % kActivationGroup == 0,
+          fmt::format("{} activations can't be rounded twice", cols_));
+    const std::size_t row_bytes = device.kernels->quantized_row_bytes(cols_);
+    CHECK(static_cast<std::size_t>(rows_) * row_bytes <= residual_.bytes(),
+          "more rows than the residual's buffer holds");
+    spread(device, [&](std::int64_t first, std::int64_t rows) {
+        std::array<float, kMaxTwiceRoundedInputs> lost{};
+        for (std::int64_t row = first; row < first + rows; ++row) {
+            for (std::int64_t k = 0; k < cols_; k += kActivationGroup)
+                residual_of_group(data_ + row * stride_ + k, lost.data() + k);
+            device.kernels->quantize(
+                {.in = lost.data(),
+                 .in_stride = cols_,
+                 .rows = 1,
+                 .cols = cols_,
+                 .out = residual_.data() + static_cast<std::size_t>(row) * row_bytes});
+        }
+    });
+    has_residual_ = true;
+    return residual_.data();
+}
+
+template <class QuantizeRows>
+void Activations::spread(const DeviceContext& device, const QuantizeRows& quantize_rows) const {
+    if (rows_ * cols_ <= kInlineValues) return quantize_rows(0, rows_);
+    const std::int64_t item_rows = std::max<std::int64_t>(1, kInlineValues / 2 / cols_);
+    device.team->for_each(ceil_div(rows_, item_rows), [&](std::int64_t item) {
+        const std::int64_t first = item * item_rows;
+        quantize_rows(first, std::min(item_rows, rows_ - first));
+    });
 }
 
 void linear_all(const DeviceContext& device, std::span<const LinearItem> items, Activations& in) {

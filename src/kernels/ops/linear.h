@@ -13,21 +13,34 @@
 
 namespace pagoda::kernels {
 
+// How finely int8 activations are rounded where they meet a weight.
+enum class Rounding : std::uint8_t {
+    kOnce,
+    // What the first rounding lost is rounded to int8 again and multiplied in a second pass over
+    // the same cached tile. For the layers whose inputs cost the most quality in small models
+    // (README.md); above kMaxTwiceRoundedInputs inputs it is the same as kOnce.
+    kTwice,
+};
+inline constexpr std::int64_t kMaxTwiceRoundedInputs = 1024;
+
 class Weight {
   public:
     Weight() = default;
     // source: [out, in]. Packs on all threads. REQUIRES: a type and K that supports_weight().
-    Weight(const DeviceContext& device, const tensor::TensorView& source);
+    Weight(const DeviceContext& device, const tensor::TensorView& source,
+           Rounding rounding = Rounding::kOnce);
 
     [[nodiscard]] bool empty() const { return view_.data == nullptr; }
     [[nodiscard]] const PackedWeightView& view() const { return view_; }
     [[nodiscard]] std::int64_t out_features() const { return view_.out_features; }
     [[nodiscard]] std::int64_t in_features() const { return view_.in_features; }
     [[nodiscard]] std::size_t bytes() const { return packed_.bytes(); }
+    [[nodiscard]] Rounding rounding() const { return rounding_; }
 
   private:
     tensor::AlignedBuffer packed_;
     PackedWeightView view_;
+    Rounding rounding_ = Rounding::kOnce;
 };
 
 // Error that names the value and the limit when a weight of that type and size can't be packed.
@@ -53,12 +66,18 @@ class Activations {
     [[nodiscard]] std::int64_t stride() const { return stride_; }
     // The rows as int8 groups, of kernels->quantized_row_bytes(cols()) each; made once after set().
     [[nodiscard]] const std::byte* int8_rows(const DeviceContext& device);
+    // What those lost, as int8 groups again. REQUIRES: cols() <= kMaxTwiceRoundedInputs.
+    [[nodiscard]] const std::byte* residual_rows(const DeviceContext& device);
 
   private:
-    tensor::AlignedBuffer quantized_;
+    // Calls quantize_rows(first, count) over all rows, on the team when they are many.
+    template <class QuantizeRows>
+    void spread(const DeviceContext& device, const QuantizeRows& quantize_rows) const;
+
+    tensor::AlignedBuffer quantized_, residual_;
     const float* data_ = nullptr;
     std::int64_t rows_ = 0, cols_ = 0, stride_ = 0;
-    bool has_int8_ = false;
+    bool has_int8_ = false, has_residual_ = false;
 };
 
 struct LinearOut {
