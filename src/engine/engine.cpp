@@ -48,7 +48,7 @@ base::Status Engine::check(const GenerateRequest& request) const {
                 fmt::format("token id {} is outside of the vocabulary of {}", token, vocab_size_),
                 "prompt");
     }
-    if (num_prompt + request.sampling.max_tokens > config_.max_model_len)
+    if (request.sampling.max_tokens > config_.max_model_len - num_prompt)
         return Error{
             ErrorCode::kInvalidArgument,
             fmt::format("the prompt has {} tokens and max_tokens is {}, together more than "
@@ -57,7 +57,10 @@ base::Status Engine::check(const GenerateRequest& request) const {
             "max_tokens"};
     if (request.num_choices < 1)
         return base::invalid(fmt::format("n is {}, must be at least 1", request.num_choices), "n");
-    return decode::validate(request.sampling, vocab_size_);
+    if (auto valid = decode::validate(request.sampling, vocab_size_); !valid) return valid;
+    return sched::can_ever_run(config_,
+                               {.prompt_tokens = num_prompt,
+                                .max_total_tokens = num_prompt + request.sampling.max_tokens});
 }
 
 Engine::Submit Engine::make_submit(const GenerateRequest& request, base::RequestId id) {

@@ -51,6 +51,29 @@ base::Status validate(const SchedulerConfig& config) {
     return {};
 }
 
+base::Status can_ever_run(const SchedulerConfig& config, const SequenceSpec& spec) {
+    CHECK(spec.prompt_tokens >= 1 && spec.max_total_tokens >= spec.prompt_tokens,
+          "a sequence has a prompt, and room for it");
+    if (spec.max_total_tokens > config.max_model_len) {
+        return Error{ErrorCode::kResourceExhausted,
+                     fmt::format("the request may reach {} tokens, the model's limit is {} "
+                                 "(max_model_len)",
+                                 spec.max_total_tokens, config.max_model_len)};
+    }
+    // The last output token is never fed back, so that it needs no slot.
+    const std::int64_t positions = std::max(spec.prompt_tokens, spec.max_total_tokens - 1);
+    for (const KvGroupSpec& group : config.groups) {
+        const std::int64_t needed = blocks_to_advance(positions, group.window);
+        if (needed <= group.num_blocks) continue;
+        return Error{ErrorCode::kResourceExhausted,
+                     fmt::format("the request may need {} KV blocks ({} tokens), the cache has {} "
+                                 "({} tokens)",
+                                 needed, spec.max_total_tokens, group.num_blocks,
+                                 group.num_blocks * kv::kBlockTokens)};
+    }
+    return {};
+}
+
 struct Scheduler::Impl {
     explicit Impl(SchedulerConfig given) : config(std::move(given)), policy(make_policy(config)) {
         const base::Status status = validate(config);
@@ -58,7 +81,6 @@ struct Scheduler::Impl {
         for (const KvGroupSpec& group : config.groups) pools.emplace_back(group.num_blocks);
     }
 
-    [[nodiscard]] std::optional<Error> refusal(const SequenceSpec& spec) const;
     void add(const SequenceSpec& spec, base::TimePoint now);
     [[nodiscard]] Sequence& find(SeqId seq);
     void preempt(Sequence& sequence);
@@ -82,30 +104,6 @@ struct Scheduler::Impl {
     std::uint64_t num_computed = 0;
     std::uint64_t num_recomputed = 0;
 };
-
-// Why a sequence could never run, if so.
-std::optional<Error> Scheduler::Impl::refusal(const SequenceSpec& spec) const {
-    CHECK(spec.prompt_tokens >= 1 && spec.max_total_tokens >= spec.prompt_tokens,
-          "a sequence has a prompt, and room for it");
-    if (spec.max_total_tokens > config.max_model_len) {
-        return Error{ErrorCode::kResourceExhausted,
-                     fmt::format("the request may reach {} tokens, the model's limit is {} "
-                                 "(max_model_len)",
-                                 spec.max_total_tokens, config.max_model_len)};
-    }
-    // The last output token is never fed back, so that it needs no slot.
-    const std::int64_t positions = std::max(spec.prompt_tokens, spec.max_total_tokens - 1);
-    for (const KvGroupSpec& group : config.groups) {
-        const std::int64_t needed = blocks_to_advance(positions, group.window);
-        if (needed <= group.num_blocks) continue;
-        return Error{ErrorCode::kResourceExhausted,
-                     fmt::format("the request may need {} KV blocks ({} tokens), the cache has {} "
-                                 "({} tokens)",
-                                 needed, spec.max_total_tokens, group.num_blocks,
-                                 group.num_blocks * kv::kBlockTokens)};
-    }
-    return std::nullopt;
-}
 
 void Scheduler::Impl::add(const SequenceSpec& spec, base::TimePoint now) {
     auto sequence = std::make_unique<Sequence>();
@@ -209,7 +207,7 @@ Scheduler::~Scheduler() = default;
 
 base::Status Scheduler::submit(std::span<const SequenceSpec> sequences, base::TimePoint now) {
     for (const SequenceSpec& spec : sequences) {
-        if (std::optional<Error> error = impl_->refusal(spec)) return *std::move(error);
+        if (base::Status can_run = can_ever_run(impl_->config, spec); !can_run) return can_run;
     }
     const std::int64_t max_queue = impl_->config.max_queue;
     const std::int64_t count = std::ssize(sequences);

@@ -52,6 +52,10 @@ struct SequenceSpec {
     std::int64_t max_step_tokens = 0;
 };
 
+// Whether a sequence could run if it were alone: its length and its KV blocks. Pure, any thread.
+// Errors are kResourceExhausted and name both numbers.
+[[nodiscard]] base::Status can_ever_run(const SchedulerConfig& config, const SequenceSpec& spec);
+
 struct SchedulerStats {
     std::int64_t waiting = 0, running = 0;
     std::int64_t blocks_total = 0, blocks_used = 0;  // over all groups
