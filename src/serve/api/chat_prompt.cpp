@@ -90,10 +90,11 @@ void read_template_options(FieldReader& reader, const ApiContext& context, ChatF
     const bool is_nested = kwargs != nullptr && kwargs->find("chat_template") != nullptr;
     const auto own = reader.string("chat_template");
     if ((own || is_nested) && !context.trust_request_chat_template) {
+        const std::string field = own ? "chat_template" : "chat_template_kwargs.chat_template";
         reader.fail({base::ErrorCode::kUnsupported,
-                     "chat_template is refused: this server runs its model's template only "
-                     "(--trust-request-chat-template allows others)",
-                     "chat_template"});
+                     field + " is refused: this server runs its model's template only "
+                             "(--trust-request-chat-template allows others)",
+                     field});
         return;
     }
     if (own) fields.own_template = *own;

@@ -1,5 +1,6 @@
 #include "serve/http/connection.h"
 
+#include <chrono>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -19,6 +20,9 @@ namespace beast = boost::beast;
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::string_view kHeartbeat = ": heartbeat\n\n";
+// How much of a refused body is read and thrown away, so that its sender gets to read the answer.
+constexpr std::size_t kMaxLingerBytes = std::size_t{256} << 20;
+constexpr std::chrono::seconds kMaxLingerTime{5};
 
 std::string chunk(std::string_view data) {
     return fmt::format("{:x}\r\n{}\r\n", data.size(), data);
@@ -172,6 +176,7 @@ void Connection::refuse(const Error& error) {
         return;
     }
     state_.num_pending.fetch_add(1);
+    has_unread_body_ = true;
     exchange_ = std::make_shared<Exchange>(
         shared_from_this(), Exchange::Traits{.request_id = state_.ids.next(), .keep_alive = false});
     exchange_->send(error_response(*failure));
@@ -288,10 +293,24 @@ void Connection::finish_exchange() {
     state_.num_pending.fetch_sub(1);
     Error ignored;
     stream_.socket().cancel(ignored);  // the watch of the reader
-    if (keep_alive)
-        wait_for_request();
-    else
-        close();
+    if (keep_alive) return wait_for_request();
+    if (!has_unread_body_) return close();
+    // Closing with unread input would reset the connection and lose the answer (RFC 9112, 9.6).
+    stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    stream_.expires_after(kMaxLingerTime);
+    buffer_.clear();
+    linger(kMaxLingerBytes);
+}
+
+void Connection::linger(std::size_t most_bytes) {
+    constexpr std::size_t kPiece = 64U << 10;
+    stream_.async_read_some(buffer_.prepare(kPiece), [self = shared_from_this(), most_bytes](
+                                                         const Error& error, std::size_t bytes) {
+        if (error || bytes >= most_bytes || self->is_closed_)
+            self->close();
+        else
+            self->linger(most_bytes - bytes);
+    });
 }
 
 void Connection::lose_reader() {

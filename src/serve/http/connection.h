@@ -68,6 +68,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     void write_next();
     void on_written(const Error& error, std::size_t bytes);
     void finish_exchange();
+    void linger(std::size_t most_bytes);
     void lose_reader();
     void close();
     void arm_heartbeat();
@@ -82,6 +83,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     bool is_writing_ = false;
     bool is_closed_ = false;
     bool is_first_ = true;
+    bool has_unread_body_ = false;  // the request was refused before it was read
 };
 
 // The writer of one request; shared by the handler's side and the connection.
