@@ -78,7 +78,8 @@ base::Status check_offered(const ConfigKey& key, std::string_view value) {
     if (key.offered.empty() || value == key.fallback || contains_word(key.offered, value))
         return {};
     if (key.kind == KeyKind::kBool && parse_bool(value) == parse_bool(key.offered)) return {};
-    std::string message = fmt::format("{} {} is not offered in this version", key.name, value);
+    std::string message = fmt::format("{} {} is not offered in this version", key.name,
+                                      key.is_secret ? "***" : value);
     if (key.offered != "|") message += fmt::format("; it can be {}", words(key.offered));
     if (!key.reason.empty()) message += fmt::format(" ({})", key.reason);
     return base::Error{base::ErrorCode::kUnsupported, message, std::string(key.name)};

@@ -1,0 +1,241 @@
+// pagoda bench engine: how fast this machine runs a model, and as what share of its roof.
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "commands.h"
+#include "engine_load.h"
+#include "matrix_work.h"
+#include "model_config.h"
+#include "model_session.h"
+
+namespace pagoda::apps {
+namespace {
+
+using base::Json;
+
+struct Row {
+    std::int64_t concurrency = 1, depth = 0;
+    std::optional<double> prefill_rate, prefill_share;  // none: lost in noise
+    double decode_rate = 0, decode_share = 0;
+};
+
+struct Bench {
+    std::int64_t prompt_tokens = 0, output_tokens = 0, repeat = 0;
+    std::int64_t step_tokens = 0;  // max_num_batched_tokens
+    std::vector<std::int64_t> concurrencies, depths;
+
+    [[nodiscard]] LoadShape shape(const Row& row) const {
+        LoadShape shape{.concurrency = row.concurrency, .prompt_tokens = row.depth + prompt_tokens};
+        shape.output_tokens = decode_output_tokens(shape, step_tokens, repeat * output_tokens);
+        return shape;
+    }
+    // Positions that one sequence of a row takes.
+    [[nodiscard]] std::int64_t length(const Row& row) const {
+        return shape(row).prompt_tokens + shape(row).output_tokens;
+    }
+    [[nodiscard]] std::vector<Row> rows() const {
+        std::vector<Row> all;
+        for (const std::int64_t depth : depths) {
+            for (const std::int64_t concurrency : concurrencies)
+                all.push_back({.concurrency = concurrency, .depth = depth});
+        }
+        return all;
+    }
+};
+
+base::Result<std::vector<std::int64_t>> parse_list(const Arguments& arguments,
+                                                   std::string_view option,
+                                                   std::string_view fallback, std::int64_t least,
+                                                   std::int64_t most) {
+    const std::string text = arguments.value(option).value_or(std::string(fallback));
+    std::string_view left = text;
+    std::vector<std::int64_t> values;
+    while (true) {
+        const std::size_t comma = left.find(',');
+        const auto value =
+            parse_integer(fmt::format("--{}", option), left.substr(0, comma), least, most);
+        if (!value) return value.error();
+        values.push_back(*value);
+        if (comma == std::string_view::npos) return values;
+        left.remove_prefix(comma + 1);
+    }
+}
+
+base::Result<Bench> read_bench(const Arguments& arguments) {
+    constexpr std::int64_t kMostTokens = 1 << 20;
+    const auto prompt = arguments.integer("prompt-tokens", 512, 1, kMostTokens);
+    const auto output = arguments.integer("output-tokens", 64, 1, kMostTokens);
+    const auto repeat = arguments.integer("repeat", 3, 1, 100);
+    for (const auto* value : {&prompt, &output, &repeat}) {
+        if (!*value) return value->error();
+    }
+    auto concurrencies = parse_list(arguments, "concurrency", "1,4,8,16,32", 1, 4096);
+    if (!concurrencies) return concurrencies.error();
+    auto depths = parse_list(arguments, "depth", "0,4096", 0, kMostTokens);
+    if (!depths) return depths.error();
+    return Bench{.prompt_tokens = *prompt,
+                 .output_tokens = *output,
+                 .repeat = *repeat,
+                 .concurrencies = std::move(concurrencies).value(),
+                 .depths = std::move(depths).value()};
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const std::size_t middle = values.size() / 2;
+    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// Prefill of prompt_tokens behind `depth` others: the time of all less the time of those before,
+// each the median of its runs. Nothing when noise is larger than the difference.
+base::Result<std::optional<double>> prefill_rate(engine::Engine& engine, const Bench& bench,
+                                                 const Row& row) {
+    std::vector<double> whole;
+    std::vector<double> before;
+    for (std::int64_t run = 0; run < bench.repeat; ++run) {
+        const auto all = prefill_seconds(engine, bench.shape(row));
+        if (!all) return all.error();
+        whole.push_back(*all);
+        if (row.depth == 0) continue;
+        const auto part =
+            prefill_seconds(engine, {.concurrency = row.concurrency, .prompt_tokens = row.depth});
+        if (!part) return part.error();
+        before.push_back(*part);
+    }
+    const double took = median(whole) - (before.empty() ? 0 : median(before));
+    if (took <= 0) return std::optional<double>();
+    return std::optional(static_cast<double>(row.concurrency * bench.prompt_tokens) / took);
+}
+
+base::Status measure_row(engine::Engine& engine, const Bench& bench, const MatrixWork& work,
+                         const kernels::Roof& roof, Row& row) {
+    constexpr double kGiga = 1e9;
+    const auto prefill = prefill_rate(engine, bench, row);
+    if (!prefill) return prefill.error();
+    const auto decode = decode_rates(engine, bench.shape(row), bench.output_tokens, bench.repeat);
+    if (!decode) return decode.error();
+    row.prefill_rate = *prefill;
+    if (*prefill) row.prefill_share = **prefill * work.layer_seconds;
+    row.decode_rate = median(*decode);
+    // A single sequence reads all weights for every token; more of them share the reading.
+    row.decode_share = row.concurrency == 1
+                           ? row.decode_rate * work.weight_bytes / (roof.read_gb_s * kGiga)
+                           : row.decode_rate * (work.layer_seconds + work.head_seconds);
+    return {};
+}
+
+Json row_json(const Bench& bench, const Row& row) {
+    Json json = Json::object();
+    json.set("prompt_tokens", bench.prompt_tokens);
+    json.set("output_tokens", bench.output_tokens);
+    json.set("concurrency", row.concurrency);
+    json.set("depth", row.depth);
+    json.set("prefill_tok_s", row.prefill_rate ? Json(*row.prefill_rate) : Json());
+    json.set("decode_tok_s", row.decode_rate);
+    json.set("prefill_share", row.prefill_share ? Json(*row.prefill_share) : Json());
+    json.set("decode_share", row.decode_share);
+    return json;
+}
+
+// Rows that the context or the KV cache can't hold are named and left out.
+std::vector<Row> rows_that_fit(const Bench& bench, const ModelSession& session) {
+    constexpr std::int64_t kBlock = kernels::kBlockTokens;
+    std::vector<Row> rows;
+    for (const Row& row : bench.rows()) {
+        const std::int64_t length = bench.length(row);
+        const std::int64_t wanted = (length + kBlock - 1) / kBlock * kBlock * row.concurrency;
+        if (length <= session.plan().max_model_len && wanted <= session.plan().kv_tokens) {
+            rows.push_back(row);
+            continue;
+        }
+        fmt::print(stderr,
+                   "left out: depth {} with {} sequences takes {} tokens each, the context is {} "
+                   "and the KV cache holds {}\n",
+                   row.depth, row.concurrency, length, session.plan().max_model_len,
+                   session.plan().kv_tokens);
+    }
+    return rows;
+}
+
+void print_header(bool as_json) {
+    if (!as_json)
+        fmt::print("{:>6} {:>12} {:>14} {:>8} {:>14} {:>8}\n", "depth", "concurrency",
+                   "prefill tok/s", "share", "decode tok/s", "share");
+}
+
+void print_row(const Row& row) {
+    const std::string prefill =
+        row.prefill_rate
+            ? fmt::format("{:>14.1f} {:>7.1f}%", *row.prefill_rate, *row.prefill_share * 100)
+            : fmt::format("{:>14} {:>8}", "too noisy", "-");
+    fmt::print("{:>6} {:>12} {} {:>14.1f} {:>7.1f}%\n", row.depth, row.concurrency, prefill,
+               row.decode_rate, row.decode_share * 100);
+    std::fflush(stdout);
+}
+
+// The roof is measured before the engine takes the threads.
+ExitCode run_rows(const Bench& bench, ModelSession& session, bool as_json) {
+    std::vector<Row> rows = rows_that_fit(bench, session);
+    if (rows.empty()) return fail(base::invalid("no row fits; lower --depth or --concurrency"));
+    const kernels::Roof roof = kernels::measure_roof(session.device(), true);
+    const MatrixWork work = matrix_work(session.checkpoint(), session.device(), roof);
+    if (const auto status = session.start(session.default_name()); !status)
+        return fail(status.error());
+    Json list = Json::array();
+    print_header(as_json);
+    for (Row& row : rows) {
+        if (const auto status = measure_row(session.engine(), bench, work, roof, row); !status)
+            return fail(status.error());
+        if (!as_json) print_row(row);
+        if (as_json)
+            fmt::print(stderr, "measured depth {} with {} sequences\n", row.depth, row.concurrency);
+        list.push_back(row_json(bench, row));
+    }
+    if (as_json) fmt::print("{}\n", list.dump());
+    return ExitCode::kSuccess;
+}
+
+ExitCode bench_engine(const Arguments& arguments) {
+    const auto config = load_config(arguments);
+    if (!config) return bad_usage(config.error());
+    auto bench = read_bench(arguments);
+    if (!bench) return bad_usage(bench.error());
+    const std::int64_t most =
+        *std::max_element(bench->concurrencies.begin(), bench->concurrencies.end());
+    auto settings = local_model_settings(*config, most);
+    if (!settings) return bad_usage(settings.error());
+    if (most > settings->budget.max_num_seqs)
+        return bad_usage(base::invalid(fmt::format("--concurrency is {}, max_num_seqs {}", most,
+                                                   settings->budget.max_num_seqs)));
+    settings->scheduler.max_queue = std::max(settings->scheduler.max_queue, most);
+    bench->step_tokens = settings->budget.max_num_batched_tokens;
+    base::Logger logger({.level = base::LogLevel::kWarning});
+    auto session = ModelSession::open(*arguments.positional("MODEL"), *settings, logger);
+    if (!session) return fail(session.error());
+    fmt::print(stderr, "{}\n", (*session)->describe());
+    return run_rows(*bench, **session, arguments.has("json"));
+}
+
+}  // namespace
+
+CommandSpec bench_engine_command() {
+    return {.name = "bench engine",
+            .summary = "Measure prefill and decode, without a server",
+            .positionals = {kModel},
+            .options = {{"prompt-tokens", "N", "tokens of a prompt (default: 512)"},
+                        {"output-tokens", "N", "tokens of a decode measurement (default: 64)"},
+                        {"concurrency", "N,N", "sequences at once (default: 1,4,8,16,32)"},
+                        {"depth", "N,N", "tokens before the prompt (default: 0,4096)"},
+                        {"repeat", "N", "runs, of which the median counts (default: 3)"},
+                        kJsonOption,
+                        kConfigOption},
+            .config_uses = kUsesScheduler,
+            .examples =
+                "  pagoda bench engine model.gguf\n"
+                "  pagoda bench engine model.gguf --concurrency 1,8 --depth 0 --json",
+            .run = bench_engine};
+}
+
+}  // namespace pagoda::apps
