@@ -160,8 +160,8 @@ struct AttentionArgs {
     std::int64_t window;
     const float* sinks;  // [heads] or null: a logit per head that takes part in the sum alone
     std::int64_t chunk_begin, chunk_end;
-    // [chunk_end - chunk_begin][rows][group][head_dim + 2]: sum of weighted V, max (in the variant's
-    // own unit), sum of weights; a sum of 0 marks a chunk of which the row sees nothing.
+    // [chunk_end - chunk_begin][rows][group][head_dim + 2]: sum of weighted V, max (in the
+    // variant's own unit), sum of weights; a sum of 0 marks a chunk of which the row sees nothing.
     float* partials;
     float* scratch;  // attention_scratch_floats() of this thread
 };

@@ -1,6 +1,5 @@
-// A block handle moves, is never copied, and is made by its pool alone, so that every block is given back exactly once; and what
-// may have failed is not ignored.
-// given back exactly once.
+// A block handle moves, is never copied, and is made by its pool alone, so that every block is
+// given back exactly once; and what may have failed is not ignored. given back exactly once.
 #include <optional>
 #include <type_traits>
 #include <utility>

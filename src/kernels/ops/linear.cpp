@@ -95,7 +95,8 @@ Split split_of(const DeviceContext& device, const Weight& weight, std::int64_t r
 
 struct Rows {
     const std::byte* data;
-    std::int64_t stride;                  // bytes
+    std::int64_t stride;  // bytes
+    std::int64_t count;
     const std::byte* residual = nullptr;  // the second pass's rows, of the same stride
 };
 
@@ -103,9 +104,9 @@ Rows rows_for(const DeviceContext& device, const Weight& weight, Activations& in
     if (uses_int8(device, weight))
         return {in.int8_rows(device),
                 static_cast<std::int64_t>(device.kernels->quantized_row_bytes(in.cols())),
-                rounds_twice(device, weight) ? in.residual_rows(device) : nullptr};
+                in.rows(), rounds_twice(device, weight) ? in.residual_rows(device) : nullptr};
     return {reinterpret_cast<const std::byte*>(in.data()),
-            in.stride() * static_cast<std::int64_t>(sizeof(float))};
+            in.stride() * static_cast<std::int64_t>(sizeof(float)), in.rows()};
 }
 
 void run_columns(const DeviceContext& device, const Weight& weight, const LinearArgs& args,
@@ -122,7 +123,7 @@ void run_columns(const DeviceContext& device, const Weight& weight, const Linear
 
 // Items of a row block follow each other, so that its activations stay in the cache.
 void run_item(const DeviceContext& device, const LinearItem& layer, const Split& split,
-              const Rows& rows, std::int64_t num_rows, std::int64_t item) {
+              const Rows& rows, std::int64_t item) {
     const Weight& weight = *layer.weight;
     const std::int64_t first_row = item / split.column_items * split.item_rows;
     const std::int64_t begin = item % split.column_items * split.item_columns;
@@ -133,7 +134,7 @@ void run_item(const DeviceContext& device, const LinearItem& layer, const Split&
             .weight = weight.view(),
             .in = rows.data + first_row * rows.stride,
             .in_stride = rows.stride,
-            .rows = std::min(split.item_rows, num_rows - first_row),
+            .rows = std::min(split.item_rows, rows.count - first_row),
             .out = layer.out.out + first_row * layer.out.stride,
             .out_stride = layer.out.stride,
             .bias = layer.out.bias,
@@ -313,7 +314,7 @@ void linear_all(const DeviceContext& device, std::span<const LinearItem> items, 
         for (const LinearItem& layer : items) {
             const Rows rows = rows_for(device, *layer.weight, in);
             const Split cut = split(layer, rows);
-            if (item < cut.items()) return run_item(device, layer, cut, rows, in.rows(), item);
+            if (item < cut.items()) return run_item(device, layer, cut, rows, item);
             item -= cut.items();
         }
     });

@@ -42,8 +42,13 @@ void chat_completions(const ApiContext& context, http::Request&& request, Writer
     if (!prompt) return writer->send(to_response(prompt.error()));
     std::vector<GenerationPrompt> prompts;
     prompts.push_back(std::move(prompt).value());
-    Generation::start(context, chat_shape(), std::move(fields), std::move(prompts), request,
-                      reader.unread(), std::move(writer));
+    Generation::start(context, chat_shape(),
+                      {.fields = std::move(fields),
+                       .prompts = std::move(prompts),
+                       .request_id = request.id,
+                       .client = client_of(request),
+                       .ignored_fields = reader.unread(),
+                       .writer = std::move(writer)});
 }
 
 }  // namespace pagoda::api

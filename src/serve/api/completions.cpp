@@ -128,8 +128,13 @@ void completions(const ApiContext& context, http::Request&& request, Writer writ
     if (!reader.ok()) return writer->send(to_response(reader.error()));
     auto prompts = make_prompts(context, completion, fields);
     if (!prompts) return writer->send(to_response(prompts.error()));
-    Generation::start(context, completion_shape(), std::move(fields), std::move(prompts).value(),
-                      request, reader.unread(), std::move(writer));
+    Generation::start(context, completion_shape(),
+                      {.fields = std::move(fields),
+                       .prompts = std::move(prompts).value(),
+                       .request_id = request.id,
+                       .client = client_of(request),
+                       .ignored_fields = reader.unread(),
+                       .writer = std::move(writer)});
 }
 
 }  // namespace pagoda::api

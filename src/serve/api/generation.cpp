@@ -26,34 +26,29 @@ class Generation::PromptSink final : public engine::TokenSink {
     std::size_t prompt_;
 };
 
-Generation::Generation(const ApiContext& context, const AnswerShape& shape, GenerationFields fields,
-                       std::shared_ptr<http::ResponseWriter> writer)
+Generation::Generation(const ApiContext& context, const AnswerShape& shape, GenerationCall&& call)
     : context_(context),
       shape_(shape),
-      fields_(std::move(fields)),
-      writer_(std::move(writer)),
+      fields_(std::move(call.fields)),
+      writer_(std::move(call.writer)),
+      request_id_(std::move(call.request_id)),
+      client_(call.client),
+      ignored_fields_(std::move(call.ignored_fields)),
       created_(context.clock->unix_seconds()) {}
 
-void Generation::start(const ApiContext& context, const AnswerShape& shape, GenerationFields fields,
-                       std::vector<GenerationPrompt> prompts, http::Request& request,
-                       std::vector<std::string> ignored_fields,
-                       std::shared_ptr<http::ResponseWriter> writer) {
-    auto generation =
-        std::make_shared<Generation>(context, shape, std::move(fields), std::move(writer));
-    generation->id_ = std::string(shape.id_prefix()) + request.id;
-    generation->ignored_fields_ = std::move(ignored_fields);
-    const std::weak_ptr<Generation> weak = generation;
-    if (auto submitted = generation->submit(std::move(prompts), request); !submitted) {
+void Generation::start(const ApiContext& context, const AnswerShape& shape, GenerationCall call) {
+    std::vector<GenerationPrompt> prompts = std::move(call.prompts);
+    const auto generation = std::make_shared<Generation>(context, shape, std::move(call));
+    if (auto submitted = generation->submit(std::move(prompts)); !submitted) {
         generation->fail(submitted.error());
         return;
     }
-    generation->writer_->on_disconnect([weak] {
+    generation->writer_->on_disconnect([weak = std::weak_ptr<Generation>(generation)] {
         if (const auto alive = weak.lock()) alive->abandon();
     });
 }
 
-base::Status Generation::submit(std::vector<GenerationPrompt> prompts,
-                                const http::Request& request) {
+base::Status Generation::submit(std::vector<GenerationPrompt> prompts) {
     const std::lock_guard lock(mutex_);
     const auto per_prompt = static_cast<std::size_t>(fields_.num_choices);
     choices_.resize(prompts.size() * per_prompt);
@@ -66,8 +61,8 @@ base::Status Generation::submit(std::vector<GenerationPrompt> prompts,
         GenerationPrompt& prompt = prompts[number];
         drops_output_.push_back(prompt.drop_output);
         engine::GenerateRequest generate{
-            .id = request.id,
-            .client = request.principal ? request.principal->client : base::ClientId(),
+            .id = request_id_,
+            .client = client_,
             .priority = fields_.priority,
             .prompt = std::move(prompt.tokens),
             .sampling = fields_.sampling,
@@ -208,7 +203,7 @@ void Generation::abandon() {
 
 Json Generation::envelope(bool is_stream) const {
     Json json = Json::object();
-    json.set("id", id_);
+    json.set("id", std::string(shape_.id_prefix()) + request_id_);
     json.set("object", shape_.object(is_stream));
     json.set("created", created_);
     json.set("model", fields_.model.value_or(context_.model_names.front()));

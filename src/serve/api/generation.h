@@ -60,22 +60,27 @@ struct GenerationPrompt {
     bool drop_output = false;  // max_tokens 0: only the prompt's log-probabilities are wanted
 };
 
+// Everything that one call asks for.
+struct GenerationCall {
+    GenerationFields fields;
+    std::vector<GenerationPrompt> prompts;
+    std::string request_id;
+    base::ClientId client;
+    std::vector<std::string> ignored_fields;
+    std::shared_ptr<http::ResponseWriter> writer;
+};
+
 class Generation final : public std::enable_shared_from_this<Generation> {
   public:
     // Submits all prompts and answers through the writer, errors included.
-    static void start(const ApiContext& context, const AnswerShape& shape, GenerationFields fields,
-                      std::vector<GenerationPrompt> prompts, http::Request& request,
-                      std::vector<std::string> ignored_fields,
-                      std::shared_ptr<http::ResponseWriter> writer);
+    static void start(const ApiContext& context, const AnswerShape& shape, GenerationCall call);
 
     // Use start().
-    Generation(const ApiContext& context, const AnswerShape& shape, GenerationFields fields,
-               std::shared_ptr<http::ResponseWriter> writer);
+    Generation(const ApiContext& context, const AnswerShape& shape, GenerationCall&& call);
 
   private:
     class PromptSink;
-    [[nodiscard]] base::Status submit(std::vector<GenerationPrompt> prompts,
-                                      const http::Request& request);
+    [[nodiscard]] base::Status submit(std::vector<GenerationPrompt> prompts);
     void on_event(std::size_t prompt, engine::TokenEvent&& event);
     void stream_event(ChoiceState& state, const engine::TokenEvent& event);
     void fail(const base::Error& error);
@@ -88,9 +93,10 @@ class Generation final : public std::enable_shared_from_this<Generation> {
     const AnswerShape& shape_;
     const GenerationFields fields_;
     const std::shared_ptr<http::ResponseWriter> writer_;
-    std::string id_;
-    std::int64_t created_ = 0;
-    std::vector<std::string> ignored_fields_;
+    const std::string request_id_;
+    const base::ClientId client_;
+    const std::vector<std::string> ignored_fields_;
+    const std::int64_t created_;
 
     std::mutex mutex_;                  // guards what is below
     std::vector<ChoiceState> choices_;  // [prompt * n + choice]

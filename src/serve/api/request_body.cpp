@@ -18,6 +18,10 @@ base::Result<base::Json> parse_body(const http::Request& request) {
     return parsed;
 }
 
+base::ClientId client_of(const http::Request& request) {
+    return request.principal ? request.principal->client : base::ClientId();
+}
+
 http::ErrorBody to_http(const base::Error& error) {
     http::ErrorBody body{.message = error.message, .param = error.param};
     switch (error.code) {

@@ -16,6 +16,9 @@ namespace pagoda::api {
 // The body as an object. Errors say what is wrong with it.
 [[nodiscard]] base::Result<base::Json> parse_body(const http::Request& request);
 
+// Who asks, for fairness.
+[[nodiscard]] base::ClientId client_of(const http::Request& request);
+
 // The HTTP form of an error.
 [[nodiscard]] http::ErrorBody to_http(const base::Error& error);
 [[nodiscard]] http::Response to_response(const base::Error& error);
