@@ -62,10 +62,12 @@ void Planner::plan_one_running(std::size_t index) {
     if (decodes(sequence)) speak_for(sequence, -1);
     const std::int64_t wanted = wanted_tokens(sequence);
     if (wanted == 0) return;
-    std::int64_t fits = tokens_that_fit(sequence, wanted);
+    std::int64_t fits = tokens_that_fit(sequence, wanted, Claims::kRespect);
+    // It goes before those that decode further down, if it cannot go on otherwise.
+    if (fits == 0) fits = tokens_that_fit(sequence, wanted, Claims::kIgnore);
     while (fits == 0 && num_kept_ > index + 1) {
         preempt_last();
-        fits = tokens_that_fit(sequence, wanted);
+        fits = tokens_that_fit(sequence, wanted, Claims::kIgnore);
     }
     if (fits == 0) {
         // The last in rank keeps what it has and waits for those before it.
@@ -105,7 +107,8 @@ void Planner::plan_admissions() {
         }
         if (may_start(*sequence)) {
             demand_.add(demand_of(*sequence));
-            schedule(*sequence, tokens_that_fit(*sequence, wanted_tokens(*sequence)));
+            schedule(*sequence,
+                     tokens_that_fit(*sequence, wanted_tokens(*sequence), Claims::kRespect));
             order->admitted();
             ++num_running;
             record_passed_over();
@@ -118,7 +121,7 @@ void Planner::plan_admissions() {
 }
 
 bool Planner::may_start(const Sequence& sequence) const {
-    if (tokens_that_fit(sequence, 1) == 0) return false;
+    if (tokens_that_fit(sequence, 1, Claims::kRespect) == 0) return false;
     // Alone, it fits: submit() saw to that.
     return demand_.empty() || demand_fits(demand_of(sequence));
 }
@@ -145,11 +148,11 @@ std::int64_t Planner::wanted_tokens(const Sequence& sequence) const {
     return tokens;
 }
 
-std::int64_t Planner::tokens_that_fit(const Sequence& sequence, std::int64_t wanted) const {
+std::int64_t Planner::tokens_that_fit(const Sequence& sequence, std::int64_t wanted,
+                                      Claims claims) const {
     for (std::size_t group = 0; group < free_.size(); ++group) {
         std::int64_t available = free_[group].count();
-        // Its own claim is settled when a decoding sequence asks.
-        if (!(sequence.is_running && decodes(sequence))) available -= free_[group].num_spoken_for;
+        if (claims == Claims::kRespect) available -= free_[group].num_spoken_for;
         const std::int64_t blocks =
             sequence.tables[group].num_blocks() + std::max<std::int64_t>(available, 0);
         wanted = std::min(wanted, blocks * kv::kBlockTokens - sequence.num_computed);

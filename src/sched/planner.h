@@ -56,7 +56,10 @@ class Planner final {
         return sequence.num_behind() == 1;
     }
     [[nodiscard]] std::int64_t wanted_tokens(const Sequence& sequence) const;
-    [[nodiscard]] std::int64_t tokens_that_fit(const Sequence& sequence, std::int64_t wanted) const;
+    // Whether blocks that decoding sequences will need in this step count as free.
+    enum class Claims : std::uint8_t { kRespect, kIgnore };
+    [[nodiscard]] std::int64_t tokens_that_fit(const Sequence& sequence, std::int64_t wanted,
+                                               Claims claims) const;
     void speak_for(const Sequence& sequence, std::int64_t sign);
     void schedule(const Sequence& sequence, std::int64_t num_tokens);
     [[nodiscard]] FutureDemand::Item demand_of(const Sequence& sequence) const;
