@@ -12,8 +12,8 @@
 #include "base/check.h"
 #include "base/utf8.h"
 #include "text/detokenizer.h"
-#include "text/test_vocab.h"
 #include "text/tokenizer.h"
+#include "text/vocabulary_for_test.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 namespace pagoda::text {
 
 Detokenizer::Detokenizer(const Tokenizer& tokenizer, bool skip_special,
-                         std::vector<base::TokenId> prompt_tail)
+                         const std::vector<base::TokenId>& prompt_tail)
     : tokenizer_(tokenizer), skip_special_(skip_special), at_start_(true) {
     for (const base::TokenId id : prompt_tail) {
         if (!tokenizer_.token_bytes(id, skip_special_).empty()) at_start_ = false;

@@ -16,7 +16,7 @@ class Detokenizer {
     // skip_special: control tokens are left out of the text. prompt_tail: the last ids before the
     // output, so that a leading space is kept or dropped as in one decode of all; may be empty.
     Detokenizer(const Tokenizer& tokenizer, bool skip_special,
-                std::vector<base::TokenId> prompt_tail = {});
+                const std::vector<base::TokenId>& prompt_tail = {});
 
     // The text that became certain with this token; always valid UTF-8, often empty.
     [[nodiscard]] std::string append(base::TokenId id);

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/utf8.h"
-#include "text/test_vocab.h"
+#include "text/vocabulary_for_test.h"
 
 namespace pagoda::text {
 namespace {

@@ -50,6 +50,7 @@ base::Result<TokenBytes> bytes_of_tokens(const TokenizerSpec& spec) {
         const std::string& text = spec.tokens[i];
         std::string& out = bytes.tail();
         const TokenType type = type_of(spec, static_cast<base::TokenId>(i));
+        const bool is_verbatim = is_hidden(type) || type == TokenType::kUserDefined;
         if (type == TokenType::kByte) {
             const int byte = byte_of_token_text(text);
             if (byte < 0) {
@@ -57,13 +58,9 @@ base::Result<TokenBytes> bytes_of_tokens(const TokenizerSpec& spec) {
                     "token {} is of type byte, but its text is \"{}\", not like <0x0A>", i, text));
             }
             out += static_cast<char>(byte);
-        } else if (is_hidden(type) || type == TokenType::kUserDefined) {
-            out += text;
-        } else if (is_mapped) {
-            if (!ByteMap::instance().decode(text, out)) out += text;
-        } else if (is_marked) {
+        } else if (is_marked && !is_verbatim) {
             append_unmarked(text, out);
-        } else {
+        } else if (is_verbatim || !is_mapped || !ByteMap::instance().decode(text, out)) {
             out += text;
         }
         bytes.close_token();

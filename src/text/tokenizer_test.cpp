@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "text/test_vocab.h"
+#include "text/vocabulary_for_test.h"
 
 namespace pagoda::text {
 namespace {
@@ -148,6 +148,8 @@ TEST(Tokenizer, EveryEndMarkerEndsGeneration) {
     const TokenId im_end = test::add_token(spec, "<|im_end|>", TokenType::kUserDefined);
     const TokenId text_end = test::add_token(spec, "<|endoftext|>", TokenType::kControl);
     const TokenId listed = test::add_token(spec, "<stop-here>", TokenType::kControl);
+    const TokenId wide =
+        test::add_token(spec, "<\uFF5Cend\u2581of\u2581sentence\uFF5C>", TokenType::kControl);
     const TokenId ordinary = test::add_token(spec, "</s>", TokenType::kNormal);
     spec.eos = im_end;
     spec.extra_eog = {listed};
@@ -155,6 +157,7 @@ TEST(Tokenizer, EveryEndMarkerEndsGeneration) {
     EXPECT_TRUE(tokenizer->is_end_of_generation(im_end));
     EXPECT_TRUE(tokenizer->is_end_of_generation(text_end));
     EXPECT_TRUE(tokenizer->is_end_of_generation(listed));
+    EXPECT_TRUE(tokenizer->is_end_of_generation(wide));
     EXPECT_FALSE(tokenizer->is_end_of_generation(ordinary));
     EXPECT_TRUE(tokenizer->is_special(im_end)) << "the marker is never printed";
 }

@@ -1,8 +1,8 @@
 // SentencePiece BPE, unigram and WordPiece, through Tokenizer.
 #include <gtest/gtest.h>
 
-#include "text/test_vocab.h"
 #include "text/tokenizer.h"
+#include "text/vocabulary_for_test.h"
 
 namespace pagoda::text {
 namespace {

@@ -34,12 +34,11 @@ constexpr std::string_view kEndNames[] = {
     "</s>",
     "<EOT>",
     "_<EOT>",
-    "\xE2\x96\x81<EOT>",
+    "\u2581<EOT>",
     "[EOT]",
     "[EOS]",
     "[e~[",
-    "<\xEF\xBD\x9C"
-    "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>",  // DeepSeek's, with wide bars
+    "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",  // DeepSeek's, with wide bars
     "<|fim_pad|>",
     "<|repo_name|>",
     "<|file_sep|>",
