@@ -7,9 +7,11 @@
 
 namespace pagoda::kernels::avx2 {
 
-// linear_int8.cpp, linear_f32.cpp, quantize.cpp; packing is tile32's
+// linear_int8*.cpp, linear_f32.cpp, quantize.cpp; packing is tile32's
 void quantize(const QuantizeArgs& args) noexcept;
 void linear_int8(const LinearArgs& args) noexcept;
+void linear_int8_blocks(const LinearArgs& args) noexcept;
+void linear_int8_supers(const LinearArgs& args) noexcept;
 void linear_f32(const LinearArgs& args) noexcept;
 
 // norm.cpp, rope.cpp, gate.cpp

@@ -7,8 +7,10 @@
 
 namespace pagoda::kernels::avx512_vnni {
 
-// linear_int8.cpp, linear_f32.cpp: the weights and rows of avx2
+// linear_int8*.cpp, linear_f32.cpp: the weights and rows of avx2
 void linear_int8(const LinearArgs& args) noexcept;
+void linear_int8_blocks(const LinearArgs& args) noexcept;
+void linear_int8_supers(const LinearArgs& args) noexcept;
 void linear_f32(const LinearArgs& args) noexcept;
 
 // norm.cpp, rope.cpp, gate.cpp

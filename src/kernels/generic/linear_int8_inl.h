@@ -14,8 +14,9 @@
 namespace pagoda::kernels {
 namespace {
 
-constexpr int kRowBlock = 48;    // rows that share a panel
-constexpr int kPanelGroups = 8;  // groups of a panel: 8 KiB of codes
+constexpr int kRowBlock = 96;     // rows that share a panel
+constexpr int kPanelGroups = 8;   // groups of a panel: 8 KiB of codes
+constexpr int kAheadGroups = 16;  // how far the rows of a packed tile fetch ahead: 9 KiB of Q4_0
 
 // Activation rows: codes of group g at row + 32 g, plane values of group g at row + K + ...
 struct Int8Rows {
@@ -44,6 +45,17 @@ template <class Vec, tensor::DType kDType>
 using ShapeOf = Shape<TileFormat<Vec, kDType>::kDomain, TileFormat<Vec, kDType>::kStart,
                       TileFormat<Vec, kDType>::kMinimum, TileFormat<Vec, kDType>::kHalves>;
 
+// Asks for the memory of one group. A tile is a linear stream, and so are the tiles of a range:
+// what lies beyond the end is the next one's.
+template <class Vec, tensor::DType kDType>
+[[gnu::always_inline]] inline void prefetch_group(const std::byte* tile, std::int64_t group) {
+    constexpr TileLayout kLayout = TileFormat<Vec, kDType>::kLayout;
+    constexpr int kBytes = kLayout.chunk_bytes / kLayout.chunk_groups;
+    const std::byte* from = tile + group * kBytes;
+#pragma GCC unroll 20
+    for (int at = 0; at < kBytes; at += 64) Vec::prefetch(from + at);
+}
+
 // Weights as packed. `group` counts from the tile's begin.
 template <class V, tensor::DType kDType>
 struct PackedTile {
@@ -53,6 +65,7 @@ struct PackedTile {
     const std::byte* tile;
 
     [[gnu::always_inline]] Place place(std::int64_t group) const {
+        prefetch_group<Vec, kDType>(tile, group + kAheadGroups);
         return place_of<TileFormat<Vec, kDType>>(tile, group);
     }
     template <int kStep>
@@ -83,17 +96,24 @@ struct Panel {
     alignas(64) float half_minimum[kPanelGroups * 2 * kTileColumns];
 };
 
-// The panel with the interface of PackedTile; `first` is the group that it starts with.
+// The panel with the interface of PackedTile; `first` is the group that it starts with. While it is
+// multiplied, the memory of the panel after it comes in, group by group.
 template <class V, class S>
 struct PanelTile {
     using Vec = V;
     using Shape = S;
-    using Place = int;
+    using Place = std::int64_t;
     const Panel* panel;
     std::int64_t first;
+    const std::byte* ahead;    // first byte to fetch, or null
+    std::int64_t ahead_bytes;  // for each group
 
     [[gnu::always_inline]] Place place(std::int64_t group) const {
-        return static_cast<int>(group - first);
+        if (ahead != nullptr) {
+            const std::byte* from = ahead + (group - first) * ahead_bytes;
+            for (std::int64_t at = 0; at < ahead_bytes; at += 64) Vec::prefetch(from + at);
+        }
+        return group - first;
     }
     template <int kStep>
     [[gnu::always_inline]] typename Vec::I codes(Place place, int vec) const {
@@ -316,9 +336,12 @@ void multiply_block(const std::byte* tile, const Int8Rows& x, int rows, float* s
         const GroupRange range{first,
                                first + kPanelGroups < groups ? first + kPanelGroups : groups};
         decode_panel<Vec, kDType>(tile, first, range.end - first, panel);
-        const PanelTile<Vec, Shape> source{&panel, first};
+        constexpr TileLayout kLayout = TileFormat<Vec, kDType>::kLayout;
+        constexpr int kGroupBytes = kLayout.chunk_bytes / kLayout.chunk_groups;
         int row = 0;
         for (int part = 0; part < parts; ++part) {
+            const PanelTile<Vec, Shape> source{
+                &panel, first, part == 0 ? tile + range.end * kGroupBytes : nullptr, kGroupBytes};
             const int count = (rows - row + parts - part - 1) / (parts - part);
             const Int8Rows part_rows{x.first + row * x.stride, x.stride, groups};
             add_groups_to<kMax>(count, source, part_rows, range, sums + row * kTileColumns);
@@ -333,6 +356,7 @@ void linear_int8_of(const LinearArgs& args) {
     const std::int64_t groups = args.weight.in_features / kGroupValues;
     const std::int64_t tile_bytes =
         groups / Format::kLayout.chunk_groups * Format::kLayout.chunk_bytes;
+    constexpr int kDirectRows = Format::kHalves ? Vec::kHalfRows : Vec::kRows;
     alignas(64) float sums[kRowBlock * kTileColumns];
     for (std::int64_t column = args.column_begin; column < args.column_end;
          column += kTileColumns) {
@@ -342,49 +366,14 @@ void linear_int8_of(const LinearArgs& args) {
                 args.rows - row < kRowBlock ? static_cast<int>(args.rows - row) : kRowBlock;
             const Int8Rows x{args.in + row * args.in_stride, args.in_stride, groups};
             for (int i = 0; i < rows * kTileColumns; ++i) sums[i] = 0;
-            if (rows == 1) {
+            if (rows <= kDirectRows) {
                 const PackedTile<Vec, kDType> packed{tile};
-                add_groups_to_rows<1>(packed, x, GroupRange{0, groups}, sums);
+                add_groups_to<kDirectRows>(rows, packed, x, GroupRange{0, groups}, sums);
             } else {
                 multiply_block<Vec, kDType>(tile, x, rows, sums);
             }
             store_tile<Vec>(args, row, rows, column, sums);
         }
-    }
-}
-
-template <class Vec>
-void linear_int8_any(const LinearArgs& args) {
-    using tensor::DType;
-    switch (args.weight.dtype) {
-        case DType::kQ4_0:
-            return linear_int8_of<Vec, DType::kQ4_0>(args);
-        case DType::kQ4_1:
-            return linear_int8_of<Vec, DType::kQ4_1>(args);
-        case DType::kQ5_0:
-            return linear_int8_of<Vec, DType::kQ5_0>(args);
-        case DType::kQ5_1:
-            return linear_int8_of<Vec, DType::kQ5_1>(args);
-        case DType::kQ8_0:
-            return linear_int8_of<Vec, DType::kQ8_0>(args);
-        case DType::kQ2_K:
-            return linear_int8_of<Vec, DType::kQ2_K>(args);
-        case DType::kQ3_K:
-            return linear_int8_of<Vec, DType::kQ3_K>(args);
-        case DType::kQ4_K:
-            return linear_int8_of<Vec, DType::kQ4_K>(args);
-        case DType::kQ5_K:
-            return linear_int8_of<Vec, DType::kQ5_K>(args);
-        case DType::kQ6_K:
-            return linear_int8_of<Vec, DType::kQ6_K>(args);
-        case DType::kIQ4_NL:
-            return linear_int8_of<Vec, DType::kIQ4_NL>(args);
-        case DType::kIQ4_XS:
-            return linear_int8_of<Vec, DType::kIQ4_XS>(args);
-        case DType::kMXFP4:
-            return linear_int8_of<Vec, DType::kMXFP4>(args);
-        default:
-            return;
     }
 }
 
