@@ -2,6 +2,7 @@
 
 PAGODA_BIN names the binary, PAGODA_MODEL the model file. The server is asked for port 0 and prints the address that it got.
 """
+import http.client
 import json
 import os
 import re
@@ -9,8 +10,6 @@ import signal
 import subprocess
 import threading
 import time
-import urllib.error
-import urllib.request
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
 START_SECONDS = 60
@@ -49,6 +48,8 @@ class Server:
         except BaseException:
             self.process.kill()
             self.process.wait()
+            self.reader.join()
+            self.process.stdout.close()
             raise
         return self
 
@@ -95,19 +96,22 @@ class Server:
             self.process.wait()
             raise AssertionError(f"still running {STOP_SECONDS} s after the signal:\n{self.output()}") from None
         self.reader.join()
+        self.process.stdout.close()
         return status
 
     def request(self, method, path, body=None, headers=None):
         """body: an object that is sent as JSON, or bytes that are sent as they are."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        request = urllib.request.Request(self.address + path, data=data, method=method,
-                                         headers={"content-type": "application/json", **(headers or {})})
+        connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=120)
         try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
-                return Response(answer.status, answer.headers, answer.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                return Response(error.code, error.headers, error.read())
+            try:
+                connection.request(method, path, data, {"content-type": "application/json", **(headers or {})})
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # refused before the body was through; the answer is there all the same
+            answer = connection.getresponse()
+            return Response(answer.status, answer.headers, answer.read())
+        finally:
+            connection.close()
 
     def get(self, path, headers=None):
         return self.request("GET", path, headers=headers)
