@@ -84,7 +84,7 @@ std::int64_t slice_bound(const Value& bound, std::string_view what) {
 }
 
 struct SliceRange {
-    std::int64_t start, step, count;
+    std::int64_t start, stop, step, count;
 };
 
 // Python's rules: bounds outside are clipped, negative ones count from the end.
@@ -110,7 +110,7 @@ SliceRange resolve_slice(const SliceBounds& bounds, std::size_t length) {
                                         : -step;
         count = (start - stop - 1) / stride + 1;
     }
-    return {start, step, count};
+    return {start, stop, step, count};
 }
 
 Value slice_text(Runtime& runtime, const Value& object, const SliceBounds& bounds) {
@@ -191,7 +191,12 @@ Value get_slice(Runtime& runtime, const Value& object, const SliceBounds& bounds
     if (!object.is_sequence() && !is_range) {
         fail(fmt::format("'{}' object can't be sliced", type_name(object)));
     }
-    const Value sequence = to_sequence(runtime, object);
+    if (is_range) {
+        const auto& numbers = static_cast<const Range&>(object.object());
+        const SliceRange part = resolve_slice(bounds, static_cast<std::size_t>(*numbers.length()));
+        return make_object(numbers.part(part.start, part.stop, part.step));
+    }
+    const Value sequence = object;
     const SliceRange range = resolve_slice(bounds, sequence.items().size());
     std::vector<Value> items;
     runtime.heap().require(static_cast<std::size_t>(range.count) * sizeof(Value));

@@ -142,6 +142,7 @@ class Loop final : public Object {
     [[nodiscard]] std::string_view type_name() const override { return "LoopContext"; }
     [[nodiscard]] bool is_callable() const override { return true; }
     [[nodiscard]] std::optional<std::int64_t> length() const override { return 1; }
+    void append_repr(Runtime& runtime, TextBuilder& out) override;
     [[nodiscard]] Value call(Runtime& runtime, const CallArguments& arguments) override;
     [[nodiscard]] std::optional<Value> attribute(Runtime& runtime, std::string_view name) override;
 

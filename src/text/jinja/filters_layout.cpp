@@ -55,7 +55,6 @@ Value indent(Runtime& runtime, const Value& subject, const Bound& arguments) {
 }
 
 Value truncate(Runtime& runtime, const Value& subject, const Bound& arguments) {
-    const Value text = to_text(runtime, subject);
     const std::int64_t length = arguments.integer(0, 255);
     const std::string_view end = arguments.view(2, "...");
     const std::int64_t leeway = arguments.is_none(3) ? 5 : arguments.integer(3, 5);
@@ -64,8 +63,13 @@ Value truncate(Runtime& runtime, const Value& subject, const Bound& arguments) {
         fail(fmt::format("truncate() needs a length of at least {}, got {}", end_length, length));
     }
     if (leeway < 0) fail(fmt::format("truncate() needs a leeway of at least 0, got {}", leeway));
-    const auto size = static_cast<std::int64_t>(text.text().length);
-    if (size <= length || size - length <= leeway) return text;
+    const auto size = length_of(subject);
+    if (!size) fail(fmt::format("object of type '{}' has no len()", type_name(subject)));
+    if (*size <= length || *size - length <= leeway) return subject;
+    if (!subject.is_text()) {
+        fail(fmt::format("truncate() can't shorten a value of type {}", type_name(subject)));
+    }
+    const Value& text = subject;
     std::string_view kept = text.view().substr(
         0, offset_of(text.view(), static_cast<std::size_t>(length - end_length)));
     if (!arguments.boolean(1, false)) kept = kept.substr(0, kept.rfind(' '));
@@ -73,7 +77,11 @@ Value truncate(Runtime& runtime, const Value& subject, const Bound& arguments) {
 }
 
 Value wordwrap(Runtime& runtime, const Value& subject, const Bound& arguments) {
-    const Value text = to_text(runtime, subject);
+    require_defined(subject);
+    if (!subject.is_text()) {
+        fail(fmt::format("wordwrap() needs a string, got {}", type_name(subject)));
+    }
+    const Value& text = subject;
     WrapOptions options;
     options.width = arguments.integer(0, 79);
     options.break_long_words = arguments.boolean(1, true);

@@ -110,6 +110,10 @@ std::optional<Value> Loop::attribute(Runtime&, std::string_view name) {
     return {};
 }
 
+void Loop::append_repr(Runtime&, TextBuilder& out) {
+    out.append(fmt::format("<LoopContext {}/{}>", index0_ + 1, count_all()));
+}
+
 Value Loop::call(Runtime&, const CallArguments& arguments) {
     if (!statement_.is_recursive) {
         fail("The loop must have the 'recursive' marker to be called recursively.");

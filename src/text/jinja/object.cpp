@@ -85,6 +85,17 @@ bool Range::contains(std::int64_t number) const {
     return distance % stride_of(step_) == 0;
 }
 
+std::shared_ptr<Range> Range::part(std::int64_t start, std::int64_t stop, std::int64_t step) const {
+    std::int64_t stride = 0, first = 0, end = 0;
+    const bool overflows = __builtin_mul_overflow(step_, step, &stride) ||
+                           __builtin_mul_overflow(step_, start, &first) ||
+                           __builtin_add_overflow(start_, first, &first) ||
+                           __builtin_mul_overflow(step_, stop, &end) ||
+                           __builtin_add_overflow(start_, end, &end);
+    if (overflows) fail("a slice of a range does not fit in 64 bits");
+    return std::make_shared<Range>(first, end, stride);
+}
+
 std::string_view DictView::type_name() const {
     if (part_ == Part::kKeys) return "dict_keys";
     return part_ == Part::kValues ? "dict_values" : "dict_items";

@@ -52,6 +52,9 @@ class Range final : public Object {
     [[nodiscard]] bool equals(Meter& meter, const Object& other) const override;
     [[nodiscard]] std::int64_t at(std::int64_t index) const { return start_ + index * step_; }
     [[nodiscard]] bool contains(std::int64_t number) const;
+    // A slice. REQUIRES: places between -1 and the length, a step that is not 0.
+    [[nodiscard]] std::shared_ptr<Range> part(std::int64_t start, std::int64_t stop,
+                                              std::int64_t step) const;
 
   private:
     std::int64_t start_, stop_, step_, length_;
