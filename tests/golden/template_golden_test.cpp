@@ -44,8 +44,8 @@ INSTANTIATE_TEST_SUITE_P(Models, GoldenTemplate,
                                          "gpt-oss", "llama", "llama-tied", "mistral-full",
                                          "mixtral", "phi3", "qwen2", "qwen3", "qwen3-moe",
                                          "starcoder2"),
-                         [](const auto& info) {
-                             std::string name = info.param;
+                         [](const auto& model) {
+                             std::string name = model.param;
                              for (char& c : name) c = c == '-' ? '_' : c;
                              return name;
                          });
