@@ -70,11 +70,7 @@ class Conversation {
         messages_.push_back(chat_message("user", text));
         auto request = make_request();
         if (!request) return give_up(request.error());
-        const auto result =
-            answer(session_.engine(), std::move(request).value(), [](const std::string& piece) {
-                std::fwrite(piece.data(), 1, piece.size(), stdout);
-                std::fflush(stdout);
-            });
+        const auto result = answer(session_.engine(), std::move(request).value(), print_piece);
         if (!result) return give_up(result.error());
         fmt::print("{}\n\n", result->finish == engine::FinishReason::kAborted ? " [stopped]" : "");
         if (result->finish == engine::FinishReason::kLength)

@@ -1,5 +1,6 @@
 #include "local_answer.h"
 
+#include <cstdio>
 #include <utility>
 
 #include "signal_watch.h"
@@ -14,6 +15,11 @@ void append(std::vector<T>& to, std::vector<T>& from) {
 
 }  // namespace
 
+bool print_piece(const std::string& text) {
+    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+           std::fflush(stdout) == 0;
+}
+
 base::Result<Answer> answer(engine::Engine& engine, engine::GenerateRequest request,
                             const TextCallback& on_text) {
     // Owned by the engine until the last event, and by this call.
@@ -27,7 +33,7 @@ base::Result<Answer> answer(engine::Engine& engine, engine::GenerateRequest requ
         engine::TokenEvent event = events->next();
         if (event.error) return std::move(*event.error);
         result.text += event.text;
-        if (on_text && !event.text.empty()) on_text(event.text);
+        if (on_text && !event.text.empty() && !on_text(event.text)) engine.cancel(*id);
         append(result.tokens, event.tokens);
         append(result.logprobs, event.logprobs);
         append(result.prompt_logprobs, event.prompt_logprobs);

@@ -36,10 +36,13 @@ struct Answer {
     engine::Timings timings;
 };
 
-using TextCallback = std::function<void(const std::string& text)>;
+// False when nobody takes the text any more.
+using TextCallback = std::function<bool(const std::string& text)>;
+// To standard output, at once.
+[[nodiscard]] bool print_piece(const std::string& text);
 
-// Runs the request and hands its text on as it comes. SIGINT and SIGTERM end it early with
-// kAborted.
+// Runs the request and hands its text on as it comes. SIGINT, SIGTERM and a callback that says no
+// end it early with kAborted.
 [[nodiscard]] base::Result<Answer> answer(engine::Engine& engine, engine::GenerateRequest request,
                                           const TextCallback& on_text = nullptr);
 

@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
     const apps::ParsedCommand parsed = apps::parse_command_line(argc, argv, commands);
     if (parsed.command == nullptr) return static_cast<int>(parsed.status);
     const apps::ExitCode status = parsed.command->run(parsed.arguments);
-    if (std::fflush(stdout) != 0 && status == apps::ExitCode::kSuccess)
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
         return static_cast<int>(
             apps::fail({base::ErrorCode::kIo, "standard output can't be written"}));
     return static_cast<int>(status);

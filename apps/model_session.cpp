@@ -164,7 +164,9 @@ base::Status ModelSession::plan_memory() {
     if (!plan) return std::move(plan).error();
     plan_ = std::move(plan).value();
     plan_.max_model_len_lowered = is_lowered;
-    return {};
+    settings_.scheduler.max_model_len = plan_.max_model_len;
+    settings_.scheduler.groups = engine::scheduler_groups(sizes_.groups, plan_.group_blocks);
+    return sched::validate(settings_.scheduler);
 }
 
 std::string ModelSession::describe() const {
@@ -195,15 +197,11 @@ base::Status ModelSession::start(const std::string& model_name) {
         return engine::load_runner(checkpoint_, device_, options);
     }();
     if (!runner) return at_file(checkpoint_.path, runner.error());
-    sched::SchedulerConfig scheduler = settings_.scheduler;
-    scheduler.max_model_len = plan_.max_model_len;
-    scheduler.groups = engine::scheduler_groups(sizes_.groups, plan_.group_blocks);
-    if (const auto valid = sched::validate(scheduler); !valid) return valid.error();
     engine_ =
         std::make_unique<engine::Engine>(engine::EngineParts{.executor = std::move(runner).value(),
                                                              .tokenizer = text_.tokenizer.get(),
                                                              .vocab_size = sizes_.vocab,
-                                                             .scheduler = std::move(scheduler),
+                                                             .scheduler = settings_.scheduler,
                                                              .model_name = model_name,
                                                              .metrics = &metrics_,
                                                              .logger = &logger_,

@@ -66,12 +66,6 @@ base::Result<TokenIds> prompt_ids(const Question& question, const Arguments& arg
     return chat_prompt(session.tokenizer(), *session.chat_template(), messages);
 }
 
-// Text as it comes; a reader that went away ends the writing, not the program.
-void print_piece(const std::string& text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-}
-
 ExitCode answer_once(const Question& question, const Arguments& arguments, ModelSession& session,
                      const SamplingOptions& options) {
     auto prompt = prompt_ids(question, arguments, session);
