@@ -128,6 +128,25 @@ void add_run_to(int rows, const float* panel, const FloatRows& x, std::int64_t f
     add_run<Vec, kMax, kMax == 1 ? Vec::kRowVecs : Vec::kVecs>(panel, x, first, count, sums);
 }
 
+// Packed bytes of kFloatRun values of a tile, which is a linear stream of such runs.
+template <tensor::DType kDType>
+constexpr int run_bytes() {
+    constexpr WeightFormat kFormat = weight_format(kDType);
+    constexpr TileLayout kLayout = tile_layout(kFormat);
+    if (kFormat.scales != ScaleKind::kPlain) return kLayout.chunk_bytes / kLayout.chunk_groups;
+    return kFloatRun * kTileColumns * (kDType == tensor::DType::kF32 ? 4 : 2);
+}
+
+// Asks for the run that lies about kAheadBytes further on; beyond the tile is the next one.
+template <class Vec, tensor::DType kDType>
+[[gnu::always_inline]] inline void prefetch_run(const std::byte* tile, std::int64_t first) {
+    constexpr int kBytes = run_bytes<kDType>();
+    constexpr int kAheadBytes = 8192;
+    const std::byte* from =
+        tile + (first / kFloatRun + (kAheadBytes + kBytes - 1) / kBytes) * kBytes;
+    for (int at = 0; at < kBytes; at += 64) Vec::prefetch(from + at);
+}
+
 template <class Vec, tensor::DType kDType>
 void multiply_floats(const LinearArgs& args, const std::byte* tile, const FloatRows& x, int rows,
                      float* sums) {
@@ -136,6 +155,7 @@ void multiply_floats(const LinearArgs& args, const std::byte* tile, const FloatR
     for (std::int64_t k = 0; k < args.weight.in_features; k += kFloatRun) {
         const std::int64_t left = args.weight.in_features - k;
         const int count = left < kFloatRun ? static_cast<int>(left) : kFloatRun;
+        prefetch_run<Vec, kDType>(tile, k);
         widen_run<Vec, kDType>(tile, k, count, panel);
         int row = 0;
         for (int part = 0; part < parts; ++part) {
