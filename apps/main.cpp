@@ -9,10 +9,10 @@
 #include "formats/mapped_file.h"
 
 int main(int argc, char** argv) {
-    using namespace pagoda;
+    namespace apps = pagoda::apps;
     // A reader that goes away is an error of the write, not the end of the process.
     std::signal(SIGPIPE, SIG_IGN);
-    formats::install_truncation_guard();
+    pagoda::formats::install_truncation_guard();
     const std::array commands = {
         apps::serve_command(),      apps::run_command(),         apps::tokenize_command(),
         apps::detokenize_command(), apps::template_command(),    apps::perplexity_command(),
@@ -23,6 +23,6 @@ int main(int argc, char** argv) {
     const apps::ExitCode status = parsed.command->run(parsed.arguments);
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
         return static_cast<int>(
-            apps::fail({base::ErrorCode::kIo, "standard output can't be written"}));
+            apps::fail({pagoda::base::ErrorCode::kIo, "standard output can't be written"}));
     return static_cast<int>(status);
 }

@@ -30,7 +30,8 @@ struct WeightFormat {
 };
 
 // code_bits is 0 for types that are not block-quantised.
-constexpr WeightFormat weight_format(tensor::DType dtype) {
+// static: objects of a variant must not share a copy of it with others.
+static constexpr WeightFormat weight_format(tensor::DType dtype) {
     using enum ScaleKind;
     switch (dtype) {
         case tensor::DType::kQ4_0:

@@ -118,14 +118,23 @@ void add_run(const float* panel, const FloatRows& x, std::int64_t first, int cou
     }
 }
 
+// What add_run() works on, for as many rows as are there.
+struct FloatRunArgs {
+    const float* panel;
+    FloatRows x;
+    std::int64_t first;
+    int count;
+    float* sums;
+};
+
 // Picks the instance for `rows` <= kMax.
 template <class Vec, int kMax>
-void add_run_to(int rows, const float* panel, const FloatRows& x, std::int64_t first, int count,
-                float* sums) {
+void add_run_to(int rows, const FloatRunArgs& run) {
     if constexpr (kMax > 1) {
-        if (rows < kMax) return add_run_to<Vec, kMax - 1>(rows, panel, x, first, count, sums);
+        if (rows < kMax) return add_run_to<Vec, kMax - 1>(rows, run);
     }
-    add_run<Vec, kMax, kMax == 1 ? Vec::kRowVecs : Vec::kVecs>(panel, x, first, count, sums);
+    add_run<Vec, kMax, kMax == 1 ? Vec::kRowVecs : Vec::kVecs>(run.panel, run.x, run.first,
+                                                               run.count, run.sums);
 }
 
 // Packed bytes of kFloatRun values of a tile, which is a linear stream of such runs.
@@ -160,8 +169,11 @@ void multiply_floats(const LinearArgs& args, const std::byte* tile, const FloatR
         int row = 0;
         for (int part = 0; part < parts; ++part) {
             const int part_rows = (rows - row + parts - part - 1) / (parts - part);
-            add_run_to<Vec, Vec::kRows>(part_rows, panel, {x.first + row * x.stride, x.stride}, k,
-                                        count, sums + row * kTileColumns);
+            add_run_to<Vec, Vec::kRows>(part_rows, {.panel = panel,
+                                                    .x = {x.first + row * x.stride, x.stride},
+                                                    .first = k,
+                                                    .count = count,
+                                                    .sums = sums + row * kTileColumns});
             row += part_rows;
         }
     }

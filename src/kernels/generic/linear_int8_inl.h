@@ -176,10 +176,11 @@ constexpr RowPlane start_plane(int half) {
 
 // dot[r][c] = integer dot product of steps [kFromStep, kToStep) of a group, as float.
 template <int kR, int kC, int kFromStep, int kToStep, class Tile>
-[[gnu::always_inline]] inline void dot_steps(const Tile& tile, typename Tile::Place place,
-                                             const Int8Rows& x, std::int64_t group, int first_vec,
+[[gnu::always_inline]] inline void dot_steps(const Tile& tile, const Int8Rows& x,
+                                             std::int64_t group, int first_vec,
                                              typename Tile::Vec::F (&out)[kR][kC]) {
     using Vec = typename Tile::Vec;
+    const typename Tile::Place place = tile.place(group);
     using Shape = typename Tile::Shape;
     constexpr bool kStarts = Shape::kStart != Start::kNone;
     constexpr RowPlane kPlane = start_plane<Shape>(kFromStep / 4);
@@ -218,7 +219,7 @@ template <int kR, int kC, class Tile>
     using Vec = typename Tile::Vec;
     const typename Tile::Place place = tile.place(group);
     typename Vec::F dot[kR][kC];
-    dot_steps<kR, kC, 0, 8>(tile, place, x, group, first_vec, dot);
+    dot_steps<kR, kC, 0, 8>(tile, x, group, first_vec, dot);
 #pragma GCC unroll 8
     for (int c = 0; c < kC; ++c) {
         const typename Vec::F scale = tile.scale(place, first_vec + c);
@@ -247,8 +248,8 @@ template <int kR, int kC, class Tile>
     const typename Tile::Place place = tile.place(group);
     typename Vec::F low[kR][kC];
     typename Vec::F high[kR][kC];
-    dot_steps<kR, kC, 0, 4>(tile, place, x, group, first_vec, low);
-    dot_steps<kR, kC, 4, 8>(tile, place, x, group, first_vec, high);
+    dot_steps<kR, kC, 0, 4>(tile, x, group, first_vec, low);
+    dot_steps<kR, kC, 4, 8>(tile, x, group, first_vec, high);
 #pragma GCC unroll 8
     for (int c = 0; c < kC; ++c) {
         const int vec = first_vec + c;

@@ -42,8 +42,16 @@ void put_codes(const TileLayout& layout, const std::uint8_t* code, int column, s
     }
 }
 
+// Where in a chunk a column's group goes.
+struct Place {
+    std::byte* chunk;
+    int group;
+    int column;
+};
+
 void put_sub_scales(const WeightFormat& format, const TileLayout& layout, const GroupFields& fields,
-                    int group, int column, std::byte* chunk) {
+                    const Place& place) {
+    const auto [chunk, group, column] = place;
     auto* scales = reinterpret_cast<std::uint8_t*>(chunk) + layout.sub_scale_offset + column;
     if (format.scales == ScaleKind::kSuper32) {
         scales[group * kTileColumns] = static_cast<std::uint8_t>(fields.half_scale[0]);
@@ -76,7 +84,7 @@ void pack_column(const PackArgs& args, const std::byte* row, int column, std::by
             put_half(chunk, 0, column, fields.scale);
             if (format.has_minimum) put_half(chunk, layout.minimum_offset, column, fields.minimum);
         }
-        if (format.is_super()) put_sub_scales(format, layout, fields, group, column, chunk);
+        if (format.is_super()) put_sub_scales(format, layout, fields, {chunk, group, column});
         put_codes(layout, fields.code, column,
                   chunk + layout.codes_offset + group * layout.group_code_bytes);
     }
