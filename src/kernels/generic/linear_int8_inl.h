@@ -174,13 +174,19 @@ constexpr RowPlane start_plane(int half) {
     return half == 0 ? kPlaneStart128Low : kPlaneStart128High;
 }
 
+// A group of K and where a tile has it: found once, since finding it fetches ahead.
+template <class Tile>
+struct GroupAt {
+    std::int64_t group;
+    typename Tile::Place place;
+};
+
 // dot[r][c] = integer dot product of steps [kFromStep, kToStep) of a group, as float.
 template <int kR, int kC, int kFromStep, int kToStep, class Tile>
-[[gnu::always_inline]] inline void dot_steps(const Tile& tile, const Int8Rows& x,
-                                             std::int64_t group, int first_vec,
-                                             typename Tile::Vec::F (&out)[kR][kC]) {
+[[gnu::always_inline]] inline void dot_steps(const Tile& tile, GroupAt<Tile> at, const Int8Rows& x,
+                                             int first_vec, typename Tile::Vec::F (&out)[kR][kC]) {
     using Vec = typename Tile::Vec;
-    const typename Tile::Place place = tile.place(group);
+    const auto [group, place] = at;
     using Shape = typename Tile::Shape;
     constexpr bool kStarts = Shape::kStart != Start::kNone;
     constexpr RowPlane kPlane = start_plane<Shape>(kFromStep / 4);
@@ -219,7 +225,7 @@ template <int kR, int kC, class Tile>
     using Vec = typename Tile::Vec;
     const typename Tile::Place place = tile.place(group);
     typename Vec::F dot[kR][kC];
-    dot_steps<kR, kC, 0, 8>(tile, x, group, first_vec, dot);
+    dot_steps<kR, kC, 0, 8>(tile, {group, place}, x, first_vec, dot);
 #pragma GCC unroll 8
     for (int c = 0; c < kC; ++c) {
         const typename Vec::F scale = tile.scale(place, first_vec + c);
@@ -248,8 +254,8 @@ template <int kR, int kC, class Tile>
     const typename Tile::Place place = tile.place(group);
     typename Vec::F low[kR][kC];
     typename Vec::F high[kR][kC];
-    dot_steps<kR, kC, 0, 4>(tile, x, group, first_vec, low);
-    dot_steps<kR, kC, 4, 8>(tile, x, group, first_vec, high);
+    dot_steps<kR, kC, 0, 4>(tile, {group, place}, x, first_vec, low);
+    dot_steps<kR, kC, 4, 8>(tile, {group, place}, x, first_vec, high);
 #pragma GCC unroll 8
     for (int c = 0; c < kC; ++c) {
         const int vec = first_vec + c;
