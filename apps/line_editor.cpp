@@ -1,10 +1,13 @@
 #include "line_editor.h"
 
+#include <clocale>
 #include <cstdio>
 #include <filesystem>
+#include <string_view>
 
 #include <fmt/core.h>
 #include <histedit.h>
+#include <langinfo.h>
 #include <sys/stat.h>
 
 namespace pagoda::apps {
@@ -60,6 +63,10 @@ struct LineEditor::Impl {
 
 LineEditor::LineEditor(std::string prompt, std::string history_file)
     : impl_(std::make_unique<Impl>()) {
+    // The editor takes characters as the locale says; without one of UTF-8 it would drop them.
+    const char* locale = std::setlocale(LC_CTYPE, "");
+    if (locale == nullptr || std::string_view(nl_langinfo(CODESET)) != "UTF-8")
+        std::setlocale(LC_CTYPE, "C.UTF-8");
     impl_->prompt = std::move(prompt);
     impl_->history_file = std::move(history_file);
     impl_->editor = el_init("pagoda", stdin, stdout, stderr);

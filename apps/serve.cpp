@@ -93,26 +93,37 @@ void fill_context(Serving& serving, const std::string& model_path) {
                        .version = version_json(session.device().kernels->name)};
 }
 
+// True when every answer is out; false when the time is over or a signal came first.
+bool wait_until_answered(Serving& serving, milliseconds at_most,
+                         base::BlockingQueue<int>* signals) {
+    constexpr milliseconds kSlice{20};
+    const auto until = std::chrono::steady_clock::now() + at_most;
+    while (std::chrono::steady_clock::now() < until) {
+        const bool is_idle = serving.session->engine().wait_idle(kSlice);
+        if (is_idle && serving.server->num_pending() == 0) return true;
+        // The last bytes of answers are on their way; nothing tells when they are out.
+        if (is_idle) std::this_thread::sleep_for(kSlice);
+        if (signals != nullptr && signals->try_pop()) return false;
+    }
+    return false;
+}
+
 // Not ready at once, no new requests, running ones finish until the grace time is over or a second
 // signal comes.
 void drain(Serving& serving, base::BlockingQueue<int>& signals) {
-    constexpr milliseconds kSlice{20};
     serving.is_ready.store(false);
     engine::Engine& engine = serving.session->engine();
     engine.drain();
     fmt::print(stderr,
-               "stopping: {} sequences are running, {} ms are given; again to stop at once\n",
-               engine.num_active(), serving.settings.shutdown_grace.count());
-    const auto until = std::chrono::steady_clock::now() + serving.settings.shutdown_grace;
-    while (std::chrono::steady_clock::now() < until) {
-        const bool is_idle = engine.wait_idle(kSlice);
-        if (is_idle && serving.server->num_pending() == 0) break;
-        // The last bytes of answers are on their way; nothing tells when they are out.
-        if (is_idle) std::this_thread::sleep_for(kSlice);
-        if (signals.try_pop()) break;
-    }
-    if (engine.num_active() > 0)
-        fmt::print(stderr, "stopped with {} sequences unfinished\n", engine.num_active());
+               "stopping: {} sequences are running and get up to {} s; again to stop at once\n",
+               engine.num_active(),
+               std::chrono::duration<double>(serving.settings.shutdown_grace).count());
+    if (wait_until_answered(serving, serving.settings.shutdown_grace, &signals)) return;
+    fmt::print(stderr, "stopped with {} sequences unfinished\n", engine.num_active());
+    // Their clients are told so, in the stream or by status.
+    constexpr milliseconds kLastWords{2000};
+    engine.abort_all();
+    static_cast<void>(wait_until_answered(serving, kLastWords, nullptr));
 }
 
 ExitCode serve_until_signal(Serving& serving) {

@@ -131,6 +131,10 @@ void Engine::cancel(base::RequestId request) {
     static_cast<void>(commands_.try_push(Command(Cancel{request})));
 }
 
+void Engine::abort_all() {
+    static_cast<void>(commands_.try_push(Command(AbortAll{})));
+}
+
 void Engine::drain() {
     draining_.store(true, std::memory_order_relaxed);
 }
@@ -189,6 +193,13 @@ void Engine::handle(Cancel& command) {
         scheduler_.cancel(seq);
         pump_.end(seq, FinishReason::kAborted);
         forget(seq);
+    }
+}
+
+void Engine::handle(AbortAll&) {
+    while (!sequences_of_.empty()) {
+        Cancel cancel{sequences_of_.begin()->first};
+        handle(cancel);
     }
 }
 

@@ -56,6 +56,9 @@ class Engine {
     // Any thread. Running choices end with kAborted; ended requests are ignored.
     void cancel(base::RequestId request);
 
+    // Any thread. Every request under way ends with kAborted.
+    void abort_all();
+
     // No new requests from now on; those under way go on.
     void drain();
     [[nodiscard]] bool draining() const { return draining_.load(std::memory_order_relaxed); }
@@ -81,10 +84,11 @@ class Engine {
     struct Cancel {
         base::RequestId request;
     };
+    struct AbortAll {};
     struct Stopped {  // by a stop string
         base::SeqId seq;
     };
-    using Command = std::variant<Submit, Cancel, Stopped>;
+    using Command = std::variant<Submit, Cancel, AbortAll, Stopped>;
 
     [[nodiscard]] base::Status check(const GenerateRequest& request) const;
     [[nodiscard]] Submit make_submit(const GenerateRequest& request, base::RequestId id);
@@ -93,6 +97,7 @@ class Engine {
     void take_commands();
     void handle(Submit& command);
     void handle(Cancel& command);
+    void handle(AbortAll& command);
     void handle(Stopped& command);
     void step();
     [[nodiscard]] std::vector<NewSequence> introduce(const sched::StepPlan& plan);

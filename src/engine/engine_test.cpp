@@ -316,6 +316,27 @@ TEST_F(EngineTest, DrainingRefusesNewRequestsAndFinishesOld) {
     EXPECT_TRUE(engine->wait_idle(std::chrono::seconds(20)));
 }
 
+TEST_F(EngineTest, AbortingEndsEveryRequestAndTakesNewOnes) {
+    start(letters);
+    executor->hold_steps();
+    std::vector<std::shared_ptr<Collector>> sinks;
+    for (int number = 0; number < 5; ++number) {
+        sinks.push_back(std::make_shared<Collector>());
+        ASSERT_TRUE(engine->submit(request({1}, 400, sinks.back())).ok());
+    }
+    engine->abort_all();
+    executor->release_all();
+    for (const auto& sink : sinks) {
+        sink->wait();
+        EXPECT_EQ(sink->finishes[0], FinishReason::kAborted);
+    }
+    EXPECT_TRUE(engine->wait_idle(std::chrono::seconds(20)));
+    auto later = std::make_shared<Collector>();
+    ASSERT_TRUE(engine->submit(request({10, 20}, 5, later)).ok());
+    later->wait();
+    EXPECT_EQ(later->texts[0], "ghijk");
+}
+
 TEST_F(EngineTest, DestructionAbortsWhatRuns) {
     start(letters);
     executor->hold_steps();

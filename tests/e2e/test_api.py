@@ -138,6 +138,32 @@ class ApiTest(unittest.TestCase):
         self.expect_error(self.chat(logprobs=True, top_logprobs=21), 400, param="top_logprobs")
         self.expect_error(self.complete(logprobs=21), 400, param="logprobs")
 
+    def test_echoed_logprobs_cover_the_whole_prompt(self):
+        answer = self.complete(prompt="hello there", echo=True, logprobs=1, max_tokens=1).json()["choices"][0]
+        block = answer["logprobs"]
+        self.assertEqual("".join(block["tokens"]), answer["text"])
+        self.assertIsNone(block["token_logprobs"][0])
+        self.assertTrue(all(value <= 0 for value in block["token_logprobs"][1:]))
+        self.assertEqual(block["text_offset"], [len("".join(block["tokens"][:count])) for count in range(len(block["tokens"]))])
+        for token, top in zip(block["tokens"][1:], block["top_logprobs"][1:]):
+            self.assertIn(token, top)
+
+    def test_pieces_of_characters_keep_their_bytes_in_logprobs(self):
+        ids = self.server.post("/tokenize", {"prompt": "\U0001F600"}).json()["tokens"]
+        bias = {str(ids[0]): 100}
+        tokens = self.complete(logit_bias=bias, max_tokens=2, logprobs=0).json()["choices"][0]["logprobs"]["tokens"]
+        self.assertTrue(tokens[0].startswith("bytes:\\xf0"), tokens)
+        chat = self.chat(logit_bias=bias, max_tokens=2, logprobs=True).json()["choices"][0]
+        self.assertEqual(chat["logprobs"]["content"][0]["bytes"][0], 0xF0)
+
+    def test_compressed_bodies_and_missing_hosts_are_refused(self):
+        answer = self.server.post("/v1/completions", {"prompt": "a"}, {"content-encoding": "gzip"})
+        self.expect_error(answer, 415)
+        address = urllib.parse.urlparse(self.server.address)
+        with socket.create_connection((address.hostname, address.port)) as raw:
+            raw.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+            self.assertIn(b" 400 ", raw.recv(4096))
+
     def test_prompt_logprobs_are_those_of_the_prompt(self):
         answer = self.complete(prompt_logprobs=1).json()
         scored = answer["prompt_logprobs"]

@@ -1,5 +1,7 @@
 // Chat and text completions, whole and streamed.
 
+#include <limits>
+
 #include "serve/api/generation.h"
 #include "serve/api/logprobs_json.h"
 
@@ -91,7 +93,11 @@ class CompletionShape final : public AnswerShape {
   private:
     static Json all_logprobs(const text::Tokenizer& tokenizer, ChoiceState& state) {
         std::vector<decode::TokenLogprob> all;
-        if (!state.echo.empty()) all = state.prompt_logprobs;
+        if (!state.echo.empty()) {
+            all.push_back({.token = state.first_prompt_token,
+                           .logprob = std::numeric_limits<float>::quiet_NaN()});
+            all.insert(all.end(), state.prompt_logprobs.begin(), state.prompt_logprobs.end());
+        }
         all.insert(all.end(), state.logprobs.begin(), state.logprobs.end());
         return completion_logprobs(tokenizer, all, 0).json;
     }

@@ -56,6 +56,7 @@ base::Status Generation::submit(std::vector<GenerationPrompt> prompts) {
     for (std::size_t index = 0; index < choices_.size(); ++index) {
         choices_[index].index = static_cast<int>(index);
         choices_[index].echo = prompts[index / per_prompt].echo;
+        choices_[index].first_prompt_token = prompts[index / per_prompt].tokens.front();
     }
     for (std::size_t number = 0; number < prompts.size(); ++number) {
         GenerationPrompt& prompt = prompts[number];

@@ -21,6 +21,7 @@ namespace pagoda::api {
 struct ChoiceState {
     int index = 0;
     std::string echo;  // text that goes before the answer (completions with echo)
+    base::TokenId first_prompt_token = 0;
     std::string text;
     std::vector<base::TokenId> tokens;
     std::vector<decode::TokenLogprob> logprobs;

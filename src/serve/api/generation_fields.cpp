@@ -169,8 +169,7 @@ void refuse_unsupported(FieldReader& reader, std::int64_t num_choices) {
     reader.refuse_unless("length_penalty",
                          equals("length_penalty", 1) || equals("length_penalty", 1.0),
                          "beam search is not offered");
-    reader.refuse_unless("best_of", equals("best_of", num_choices) || equals("best_of", 1),
-                         "only the value of n is");
+    reader.refuse_unless("best_of", equals("best_of", num_choices), "only the value of n is");
     reader.refuse_unless("store", is_false("store"), "answers are not stored");
     for (const std::string_view name : {"audio", "prediction", "web_search_options"})
         reader.refuse_unless(name, false, "it is not offered");

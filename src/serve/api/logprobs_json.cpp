@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/core.h>
+
 #include "base/utf8.h"
 
 namespace pagoda::api {
@@ -14,6 +16,7 @@ using base::Json;
 constexpr double kLeastLogprob = -9999.0;
 
 Json number(float logprob) {
+    if (std::isnan(logprob)) return {};
     return Json(std::isfinite(logprob) ? static_cast<double>(logprob) : kLeastLogprob);
 }
 
@@ -27,6 +30,15 @@ Json entry(const text::Tokenizer& tokenizer, base::TokenId token, float logprob)
         values.emplace_back(static_cast<int>(static_cast<unsigned char>(byte)));
     json.set("bytes", std::move(values));
     return json;
+}
+
+// A token's bytes as text that tells them apart.
+std::string spelled(const std::string& bytes) {
+    if (base::is_valid_utf8(bytes)) return bytes;
+    std::string text = "bytes:";
+    for (const char byte : bytes)
+        text += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(byte)));
+    return text;
 }
 
 std::string token_text(const text::Tokenizer& tokenizer, base::TokenId token) {
@@ -62,15 +74,20 @@ CompletionLogprobs completion_logprobs(const text::Tokenizer& tokenizer,
     CompletionLogprobs result{.next_offset = first_offset};
     Json::Array tokens, values, tops, offsets;
     for (const decode::TokenLogprob& logprob : logprobs) {
-        const std::string text = token_text(tokenizer, logprob.token);
+        const std::string bytes = tokenizer.token_bytes(logprob.token, /*skip_special=*/false);
+        const std::string text = spelled(bytes);
         tokens.emplace_back(text);
         values.push_back(number(logprob.logprob));
         Json top = Json::object();
         for (const decode::Alternative& alternative : logprob.top)
-            top.set(token_text(tokenizer, alternative.token), number(alternative.logprob));
+            top.set(spelled(tokenizer.token_bytes(alternative.token, false)),
+                    number(alternative.logprob));
+        // The token itself is always among them.
+        if (!logprob.top.empty() && top.find(text) == nullptr)
+            top.set(text, number(logprob.logprob));
         tops.push_back(logprob.top.empty() ? Json() : std::move(top));
         offsets.emplace_back(result.next_offset);
-        result.next_offset += num_characters(text);
+        result.next_offset += num_characters(bytes);
     }
     result.json = Json::object();
     result.json.set("tokens", std::move(tokens));

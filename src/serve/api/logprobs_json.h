@@ -16,7 +16,8 @@ namespace pagoda::api {
                                        std::span<const decode::TokenLogprob> logprobs);
 
 // {"tokens", "token_logprobs", "top_logprobs", "text_offset"}; offsets count characters of the
-// choice's text, from `first_offset` on.
+// choice's text, from `first_offset` on. A NaN log-probability is null: the first token of a prompt
+// has none. Pieces of characters are spelled "bytes:\xf0\x9f", as OpenAI does.
 struct CompletionLogprobs {
     base::Json json;
     std::int64_t next_offset = 0;

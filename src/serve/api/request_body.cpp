@@ -4,9 +4,17 @@
 
 #include <fmt/core.h>
 
+#include "serve/api/field_reader.h"
+
 namespace pagoda::api {
 
 base::Result<base::Json> parse_body(const http::Request& request) {
+    const std::string* encoding = request.header("content-encoding");
+    if (encoding != nullptr && !http::equals_ignoring_case(*encoding, "identity"))
+        return base::Error{base::ErrorCode::kUnsupported,
+                           "a body in content-encoding " + brief(base::Json(*encoding)) +
+                               " is not supported; send it plain",
+                           std::string(kContentEncoding)};
     if (request.body.empty())
         return base::invalid("the request has no body; a JSON object is expected");
     auto parsed = base::Json::parse(request.body);
@@ -27,13 +35,14 @@ http::ErrorBody to_http(const base::Error& error) {
     switch (error.code) {
         case base::ErrorCode::kInvalidArgument:
             body.status = 400;
-            if (error.param == kContextLength)
+            body.code = "invalid_value";
+            if (error.param == kContextLength) {
                 body.code = "context_length_exceeded";
-            else
-                body.code = "invalid_value";
+                body.param.clear();  // prompt and max_tokens together, no field of that name
+            }
             break;
         case base::ErrorCode::kUnsupported:
-            body.status = 400;
+            body.status = error.param == kContentEncoding ? 415 : 400;
             body.code = "unsupported_value";
             break;
         case base::ErrorCode::kNotFound:

@@ -32,6 +32,8 @@ void add_ignored_fields(const std::vector<std::string>& names, http::Response& r
 
 // An invalid argument with this param is context_length_exceeded.
 inline constexpr std::string_view kContextLength = "context_length";
+// Something unsupported with this param is 415.
+inline constexpr std::string_view kContentEncoding = "content-encoding";
 // kNotFound with this param is model_not_found.
 inline constexpr std::string_view kModelField = "model";
 

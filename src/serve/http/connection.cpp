@@ -216,9 +216,13 @@ void Connection::dispatch() {
     stream_.expires_never();
     state_.num_pending.fetch_add(1);
     exchange_ = std::make_shared<Exchange>(shared_from_this(), std::move(traits));
-    if (!request) {
-        exchange_->send(error_response(
-            {.status = 400, .message = "the request's path is not valid", .code = "bad_request"}));
+    const char* fault = nullptr;
+    if (!request)
+        fault = "the request's path is not valid";
+    else if (exchange_->traits_.can_chunk && request->header("host") == nullptr)
+        fault = "an HTTP/1.1 request needs a Host header";
+    if (fault != nullptr) {
+        exchange_->send(error_response({.status = 400, .message = fault, .code = "bad_request"}));
         return;
     }
     watch_reader();

@@ -52,7 +52,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     using Error = boost::system::error_code;
     using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
-    // All below run on the strand.
+    // All below run on the strand. A reader that closes its sending side is taken as gone.
     void wait_for_request();
     void read_header();
     void on_header(const Error& error);
