@@ -3,6 +3,7 @@
 // are written. What each member means stands in avx512_vnni/float_vec.h.
 // Everything has internal linkage (kernel objects define no symbol but their table).
 
+#include <cstddef>
 #include <cstdint>
 
 #include <immintrin.h>
@@ -17,6 +18,9 @@ struct FloatVec {
     static constexpr int kAccumulators = 12;
 
     [[gnu::always_inline]] static F zero() { return _mm256_setzero_ps(); }
+    [[gnu::always_inline]] static void fetch(const std::byte* from) {
+        _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T0);
+    }
     [[gnu::always_inline]] static F set1(float x) { return _mm256_set1_ps(x); }
     [[gnu::always_inline]] static F load(const float* from) { return _mm256_loadu_ps(from); }
     [[gnu::always_inline]] static void store(float* to, F x) { _mm256_storeu_ps(to, x); }

@@ -3,6 +3,7 @@
 // are written. What each member means stands here once; avx2/float_vec.h has the same ones for 8
 // floats. Everything has internal linkage (kernel objects define no symbol but their table).
 
+#include <cstddef>
 #include <cstdint>
 
 #include <immintrin.h>
@@ -19,6 +20,10 @@ struct FloatVec {
     static constexpr int kAccumulators = 24;
 
     [[gnu::always_inline]] static F zero() { return _mm512_setzero_ps(); }
+    // Asks for a line to be brought near.
+    [[gnu::always_inline]] static void fetch(const std::byte* from) {
+        _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T0);
+    }
     [[gnu::always_inline]] static F set1(float x) { return _mm512_set1_ps(x); }
     [[gnu::always_inline]] static F load(const float* from) { return _mm512_loadu_ps(from); }
     [[gnu::always_inline]] static void store(float* to, F x) { _mm512_storeu_ps(to, x); }

@@ -26,7 +26,7 @@ inline constexpr int kLineFloats = 16;  // one extra vector, so that whole vecto
 // Rows of the next tile when n are left: few passes, all of sizes that exist.
 template <class V>
 constexpr int next_tile_rows(std::int64_t left) {
-    constexpr int kRows[] = {0, 1, 2, 3, 4, 3, 6, 4, 8, 6, 6, 8, 12};
+    constexpr int kRows[] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 6, 12};
     const std::int64_t most = left < V::kTileRows ? left : V::kTileRows;
     return kRows[most];
 }
@@ -316,7 +316,6 @@ template <class V, KvDType kType>
             break;
     }
     if constexpr (V::kTileRows >= 12) {
-        if (rows == 8) attend_tile<V, kType, 8>(task);
         if (rows == 12) attend_tile<V, kType, 12>(task);
     }
 }
@@ -346,10 +345,14 @@ template <class V>
     const int first = seen.begin / kBlockTokens;
     const int last = (seen.end - 1) / kBlockTokens;
     const std::int32_t* table = args.block_table + chunk * kChunkBlocks;
+    const std::int64_t last_block = (args.first_position + args.rows - 1) / kBlockTokens;
     for (int b = 0; b < kChunkBlocks; ++b) {
         const std::int32_t block = table[b < first || b > last ? first : b];
         blocks.k[b] = k_part(args.kv, block, args.kv_head);
         blocks.v[b] = v_part(args.kv, block, args.kv_head);
+        const bool has_next = (chunk + 1) * kChunkBlocks + b <= last_block;
+        blocks.next_k[b] =
+            has_next ? k_part(args.kv, table[kChunkBlocks + b], args.kv_head) : blocks.k[b];
     }
     return blocks;
 }

@@ -28,12 +28,30 @@ struct ChunkRange {
 struct ChunkBlocks {
     const std::byte* k[kChunkBlocks];
     const std::byte* v[kChunkBlocks];
+    const std::byte* next_k[kChunkBlocks];  // of the next chunk, to be fetched ahead
 };
 
-// How many vectors go with R rows: a power of two, at most 8.
+// Few rows wait for memory: while they pass over K they fetch the V of the same blocks, and over
+// V the K of the next chunk, line by line. Many rows reuse what they have loaded, and floats,
+// twice as many lines for the same work, lose by it.
+template <KvDType kType, int R>
+constexpr bool fetches_ahead() {
+    return kType == KvDType::kBF16 && R <= 6;
+}
+
+// Vector v of consecutive ones: one fetch per line of 64 bytes.
+template <class V, KvDType kType, int R>
+[[gnu::always_inline]] inline void fetch_ahead(const std::byte* from, int v) {
+    if constexpr (fetches_ahead<kType, R>()) {
+        if (v * V::kLanes % 16 == 0) V::fetch(from);
+    }
+}
+
+// How many vectors go with R rows: a power of two, at most 4, which keeps enough sums in flight
+// even for one row to be faster than memory.
 template <class V, int R>
 constexpr int tile_vectors() {
-    int vectors = 8;
+    int vectors = 4;
     while (vectors * R > V::kAccumulators) vectors /= 2;
     return vectors;
 }
@@ -60,6 +78,7 @@ template <class V, KvDType kType, int R, int kVecs>
     using F = typename V::F;
     constexpr bool kPairs = kType == KvDType::kBF16;
     const std::byte* keys[kVecs];
+    const std::ptrdiff_t to_values = blocks.v[0] - blocks.k[0];
     F sums[R][kVecs];
 #pragma GCC unroll 16
     for (int v = 0; v < kVecs; ++v) {
@@ -77,6 +96,7 @@ template <class V, KvDType kType, int R, int kVecs>
 #pragma GCC unroll 16
             for (int v = 0; v < kVecs; ++v) {
                 const std::byte* from = keys[v] + offset;
+                if (part == 0) fetch_ahead<V, kType, R>(from + to_values, v);
                 if constexpr (kPairs) {
                     const auto* pairs = reinterpret_cast<const std::uint16_t*>(from);
                     k[v] = part == 0 ? V::load_even_bf16(pairs) : V::load_odd_bf16(pairs);
@@ -137,25 +157,36 @@ template <class V, KvDType kType, int kVecs>
     }
 }
 
+// Some dims of V in a block, and where the line that stands there in K of the next chunk is.
+struct BlockValues {
+    const std::byte* values;
+    std::ptrdiff_t to_next_keys;
+    std::int64_t dims;  // of a whole head
+};
+
+template <class V, KvDType kType, int R, int kVecs>
+[[gnu::always_inline]] inline void fetch_next_keys(const BlockValues& block, std::int64_t offset) {
+#pragma GCC unroll 16
+    for (int v = 0; v < kVecs; ++v) {
+        fetch_ahead<V, kType, R>(block.values + block.to_next_keys + offset + v * V::kLanes * 4, v);
+    }
+}
+
 // The tokens `slots` of one block; begin and end are even.
 template <class V, KvDType kType, int R, int kVecs>
-[[gnu::always_inline]] inline void add_block(const std::byte* block, ChunkRange slots,
-                                             const float* weights, std::int64_t dims,
+[[gnu::always_inline]] inline void add_block(const BlockValues& block, ChunkRange slots,
+                                             const float* weights,
                                              typename V::F (&sums)[R][kVecs]) {
-    const std::int64_t row_bytes = dims * 4;  // of a float token, or of a bfloat16 pair
+    const std::int64_t row_bytes = block.dims * 4;  // of a float token, or of a bfloat16 pair
+    constexpr int kRowTokens = kType == KvDType::kBF16 ? 2 : 1;
     typename V::F values[kVecs];
     for (int slot = slots.begin; slot < slots.end; slot += 2) {
-        if constexpr (kType == KvDType::kBF16) {
-            const std::byte* pair = block + slot / 2 * row_bytes;
-            load_values<V, kType, kVecs>(pair, false, values);
-            add_token<V, R, kVecs>(weights + slot, values, sums);
-            load_values<V, kType, kVecs>(pair, true, values);
-            add_token<V, R, kVecs>(weights + slot + 1, values, sums);
-        } else {
-            load_values<V, kType, kVecs>(block + slot * row_bytes, false, values);
-            add_token<V, R, kVecs>(weights + slot, values, sums);
-            load_values<V, kType, kVecs>(block + (slot + 1) * row_bytes, false, values);
-            add_token<V, R, kVecs>(weights + slot + 1, values, sums);
+#pragma GCC unroll 2
+        for (int t = 0; t < 2; ++t) {
+            const std::int64_t offset = (slot + t) / kRowTokens * row_bytes;
+            if (t % kRowTokens == 0) fetch_next_keys<V, kType, R, kVecs>(block, offset);
+            load_values<V, kType, kVecs>(block.values + offset, t == 1, values);
+            add_token<V, R, kVecs>(weights + slot + t, values, sums);
         }
     }
 }
@@ -175,9 +206,11 @@ template <class V, KvDType kType, int R, int kVecs>
         const int start = index * kBlockTokens;
         const int stop =
             sum.range.end < start + kBlockTokens ? sum.range.end : start + kBlockTokens;
-        const std::byte* block = sum.blocks.v[index] + dim * 4;
+        const BlockValues block{.values = sum.blocks.v[index] + dim * 4,
+                                .to_next_keys = sum.blocks.next_k[index] - sum.blocks.v[index],
+                                .dims = sum.dims};
         add_block<V, kType, R, kVecs>(block, {token - start, stop - start}, sum.weights + start,
-                                      sum.dims, sums);
+                                      sums);
         token = stop;
     }
 #pragma GCC unroll 16
