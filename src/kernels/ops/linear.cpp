@@ -13,8 +13,9 @@ namespace {
 
 using tensor::DType;
 
-constexpr std::int64_t kItemsPerThread = 6;          // so that no thread waits long at the end
-constexpr std::int64_t kMinItemBytes = 16 * 1024;    // weight bytes that are worth an atomic
+constexpr std::int64_t kItemsPerThread = 6;        // so that no thread waits long at the end
+constexpr std::int64_t kMinItemBytes = 16 * 1024;  // for one row: what is worth an atomic
+constexpr std::int64_t kMinItemRows = 48;
 constexpr std::int64_t kRowBlockBytes = 768 * 1024;  // activations that stay in a core's L2
 constexpr std::int64_t kRowBlockStep = 96;           // whole row blocks of the kernels
 constexpr std::int64_t kInlineValues = 16 * 1024;    // fewer are not worth waking the team
@@ -76,7 +77,8 @@ std::int64_t rows_per_item(std::int64_t rows, std::int64_t row_bytes) {
     return std::min(block, ceil_div(ceil_div(rows, blocks), 8) * 8);
 }
 
-// `item_bytes`: weight bytes that one item should read.
+// `item_bytes`: weight bytes that one item should read. Where the columns are too few to occupy all
+// threads, rows are cut finer.
 Split split_of(const DeviceContext& device, const Weight& weight, std::int64_t rows,
                std::int64_t row_bytes, std::int64_t item_bytes) {
     const std::int64_t tile = device.kernels->tile_columns;
@@ -86,10 +88,12 @@ Split split_of(const DeviceContext& device, const Weight& weight, std::int64_t r
     const std::int64_t item_tiles = std::clamp<std::int64_t>(item_bytes / tile_bytes, 1, tiles);
     Split split{};
     split.item_columns = item_tiles * tile;
-    split.item_rows = rows_per_item(rows, row_bytes);
     split.column_items = ceil_div(tiles, item_tiles);
+    const std::int64_t threads = device.team->num_threads();
+    const std::int64_t row_items = threads == 1 ? 1 : ceil_div(2 * threads, split.column_items);
+    split.item_rows =
+        std::min(rows_per_item(rows, row_bytes), std::max(kMinItemRows, ceil_div(rows, row_items)));
     split.row_items = ceil_div(rows, split.item_rows);
-    split.twice_read_columns = std::max<std::int64_t>(1, kTwiceReadBytes / tile_bytes) * tile;
     return split;
 }
 
@@ -148,13 +152,14 @@ void run_item(const DeviceContext& device, const LinearItem& layer, const Split&
 }
 
 // Weight bytes per item for the layers of one region together.
-std::int64_t item_bytes_for(const DeviceContext& device, std::span<const LinearItem> layers) {
+std::int64_t item_bytes_for(const DeviceContext& device, std::span<const LinearItem> layers,
+                            std::int64_t rows) {
     std::int64_t bytes = 0;
     for (const LinearItem& layer : layers)
         bytes += static_cast<std::int64_t>(layer.weight->bytes());
     const std::int64_t threads = device.team->num_threads();
     if (threads == 1) return std::max<std::int64_t>(bytes, 1);
-    return std::max(kMinItemBytes, bytes / (threads * kItemsPerThread));
+    return std::max(kMinItemBytes / rows, bytes / (threads * kItemsPerThread));
 }
 
 }  // namespace
@@ -297,7 +302,7 @@ void Activations::spread(const DeviceContext& device, const QuantizeRows& quanti
 
 void linear_all(const DeviceContext& device, std::span<const LinearItem> items, Activations& in) {
     if (in.rows() == 0) return;
-    const std::int64_t item_bytes = item_bytes_for(device, items);
+    const std::int64_t item_bytes = item_bytes_for(device, items, in.rows());
     const auto split = [&](const LinearItem& layer, const Rows& rows) {
         return split_of(device, *layer.weight, in.rows(), rows.stride, item_bytes);
     };
