@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Cuts a full data set down to what the repository holds:  trim.py FULL OUT
 
-Numbers are copied as they stand. Three things are left out: the tensors of the architectures that Pagoda does not run
-yet (their vocabulary stays), the F16 and BF16 files of gguf-quant (gguf/qwen2.gguf and gguf/llama.gguf have these
+Numbers are copied as they stand. Three things are left out: the tensors of gemma2 and of the architectures that Pagoda
+does not run yet (their vocabulary stays), the F16 and BF16 files of gguf-quant (gguf/qwen2.gguf and gguf/llama.gguf have these
 types), and the white space of the JSON files.
 """
 import json
