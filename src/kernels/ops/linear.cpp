@@ -94,6 +94,7 @@ Split split_of(const DeviceContext& device, const Weight& weight, std::int64_t r
     split.item_rows =
         std::min(rows_per_item(rows, row_bytes), std::max(kMinItemRows, ceil_div(rows, row_items)));
     split.row_items = ceil_div(rows, split.item_rows);
+    split.twice_read_columns = std::max<std::int64_t>(1, kTwiceReadBytes / tile_bytes) * tile;
     return split;
 }
 
