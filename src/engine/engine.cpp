@@ -111,7 +111,6 @@ base::Result<base::RequestId> Engine::submit(GenerateRequest request) {
         pump_.add({.seq = command.specs[index].seq,
                    .choice = choice,
                    .prompt_tokens = command.specs[index].prompt_tokens,
-                   .wants_prompt_logprobs = request.sampling.prompt_logprobs && choice == 0,
                    .stop = request.stop,
                    .include_stop_string = request.include_stop_string,
                    .skip_special_tokens = request.skip_special_tokens,

@@ -71,12 +71,12 @@ StepOutput ModelRunner::run(const sched::StepPlan& plan, std::span<NewSequence> 
 }
 
 void ModelRunner::admit(std::span<NewSequence> new_sequences) {
-    const std::size_t num_groups = model::kv_groups(model_->spec()).size();
     for (NewSequence& incoming : new_sequences) {
         const base::SeqId seq = incoming.seq;
         const bool is_new =
             sequences_
-                .emplace(seq, std::make_unique<Sequence>(std::move(incoming), vocab_, num_groups))
+                .emplace(seq, std::make_unique<Sequence>(std::move(incoming), vocab_,
+                                                         store_->num_groups()))
                 .second;
         CHECK(is_new, "a sequence was introduced twice");
     }

@@ -12,8 +12,6 @@ struct OutputPump::Choice {
         : seq(from.seq),
           index(from.choice),
           sink(std::move(from.sink)),
-          wants_prompt_logprobs(from.wants_prompt_logprobs),
-          skip_special(from.skip_special_tokens),
           detokenizer(tokenizer, from.skip_special_tokens),
           stop(std::move(from.stop), from.include_stop_string) {
         times.submitted = from.submitted;
@@ -23,8 +21,6 @@ struct OutputPump::Choice {
     base::SeqId seq;
     int index;
     std::shared_ptr<TokenSink> sink;
-    bool wants_prompt_logprobs;
-    bool skip_special;
     text::Detokenizer detokenizer;
     decode::StopStrings stop;
     std::vector<decode::TokenLogprob> prompt_logprobs;  // until the prompt is done

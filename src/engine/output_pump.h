@@ -24,7 +24,6 @@ struct NewOutput {
     base::SeqId seq;
     int choice = 0;
     std::int64_t prompt_tokens = 0;
-    bool wants_prompt_logprobs = false;
     std::vector<std::string> stop;
     bool include_stop_string = false;
     bool skip_special_tokens = true;
