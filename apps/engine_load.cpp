@@ -101,7 +101,7 @@ base::Result<RunningLoad> start_load(engine::Engine& engine, const LoadShape& sh
     }
     load.began = Clock::now();
     for (engine::GenerateRequest& request : requests) {
-        const auto id = engine.submit(std::move(request));
+        const auto id = engine.submit(request);
         if (!id) {
             for (const base::RequestId earlier : load.requests) engine.cancel(earlier);
             static_cast<void>(engine.wait_idle(kForever));

@@ -25,7 +25,7 @@ base::Result<Answer> answer(engine::Engine& engine, engine::GenerateRequest requ
     // Owned by the engine until the last event, and by this call.
     const auto events = std::make_shared<EventQueue>();
     request.sink = events;
-    const auto id = engine.submit(std::move(request));
+    const auto id = engine.submit(request);
     if (!id) return id.error();
     const SignalWatch watch([&engine, &id] { engine.cancel(*id); });
     Answer result;

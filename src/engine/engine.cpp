@@ -93,7 +93,7 @@ Engine::Submit Engine::make_submit(const GenerateRequest& request, base::Request
     return command;
 }
 
-base::Result<base::RequestId> Engine::submit(GenerateRequest request) {
+base::Result<base::RequestId> Engine::submit(const GenerateRequest& request) {
     if (const auto valid = check(request); !valid) return valid.error();
     if (draining()) return Error{ErrorCode::kUnavailable, "the server is shutting down"};
     const std::int64_t count = request.num_choices;

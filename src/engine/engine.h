@@ -52,7 +52,7 @@ class Engine {
     // Any thread. Refuses at once what can never run (kInvalidArgument with param, or
     // kResourceExhausted), and what finds the queue full or the engine draining (kUnavailable).
     // After success the sink gets events until the last one of every choice.
-    [[nodiscard]] base::Result<base::RequestId> submit(GenerateRequest request);
+    [[nodiscard]] base::Result<base::RequestId> submit(const GenerateRequest& request);
     // Any thread. Running choices end with kAborted; ended requests are ignored.
     void cancel(base::RequestId request);
 

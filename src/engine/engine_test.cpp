@@ -159,7 +159,7 @@ TEST_F(EngineTest, AnOutputWhoseFirstTokenEndsIsEmpty) {
     auto sink = std::make_shared<Collector>(2);
     GenerateRequest two = request({1, 2, 3}, 50, sink);
     two.num_choices = 2;
-    ASSERT_TRUE(engine->submit(std::move(two)).ok());
+    ASSERT_TRUE(engine->submit(two).ok());
     sink->wait();
     EXPECT_EQ(sink->texts, (std::vector<std::string>{"", ""}));
     EXPECT_EQ(sink->finishes[1], FinishReason::kStop);
@@ -170,7 +170,7 @@ TEST_F(EngineTest, AStopStringOverSeveralTokensIsNeverSent) {
     auto sink = std::make_shared<Collector>();
     GenerateRequest stopped = request({10, 20}, 400, sink);
     stopped.stop = {"klm"};
-    ASSERT_TRUE(engine->submit(std::move(stopped)).ok());
+    ASSERT_TRUE(engine->submit(stopped).ok());
     sink->wait();
     EXPECT_EQ(sink->texts[0], "ghij");
     EXPECT_EQ(sink->finishes[0], FinishReason::kStop);

@@ -73,7 +73,7 @@ base::Status Generation::submit(std::vector<GenerationPrompt> prompts) {
             .skip_special_tokens = fields_.skip_special_tokens,
             .sink = std::make_shared<PromptSink>(shared_from_this(), number)};
         generate.sampling.max_tokens = prompt.max_tokens;
-        auto id = context_.engine->submit(std::move(generate));
+        auto id = context_.engine->submit(generate);
         if (!id) {
             for (const base::RequestId taken : requests_) context_.engine->cancel(taken);
             return std::move(id).error();
