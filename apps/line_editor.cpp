@@ -50,9 +50,16 @@ struct LineEditor::Impl {
         return CC_REDISPLAY;
     }
 
+    // Ctrl-D typed while an answer is written: the terminal, which isn't raw then, keeps it as NUL.
+    static unsigned char end(EditLine* editor, int) {
+        const LineInfo* line = el_line(editor);
+        return line->lastchar == line->buffer ? CC_EOF : CC_NORM;
+    }
+
     // Its line, or nothing at the end.
     std::optional<std::string> read_line() {
         int length = 0;
+        el_set(editor, EL_PREP_TERM, 1);  // before the prompt shows: keys are the editor's from then
         const char* line = el_gets(editor, &length);
         if (line == nullptr || length <= 0) return std::nullopt;
         std::string text(line, static_cast<std::size_t>(length));
@@ -84,6 +91,8 @@ LineEditor::LineEditor(std::string prompt, std::string history_file)
     el_set(editor, EL_SETTY, "-d", "-isig", nullptr);
     el_set(editor, EL_ADDFN, "pagoda-interrupt", "clears the line or leaves", &Impl::interrupt);
     el_set(editor, EL_BIND, "^C", "pagoda-interrupt", nullptr);
+    el_set(editor, EL_ADDFN, "pagoda-end", "leaves", &Impl::end);
+    el_set(editor, EL_BIND, "^@", "pagoda-end", nullptr);
     el_set(editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
     el_source(editor, nullptr);
 }

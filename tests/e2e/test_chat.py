@@ -89,6 +89,14 @@ class Chat(unittest.TestCase):
         with open(f"{self.home}/.cache/pagoda/history", encoding="utf-8") as history:
             self.assertIn("Hello", history.read())
 
+    def test_control_d_typed_while_an_answer_is_written_leaves_after_it(self):
+        terminal, at = self.start("--ignore-eos", "--seed", "1", "--max-tokens", "64")
+        terminal.press(b"Tell me a long story\r")
+        terminal.wait_for(rb"story\r\n[\s\S]*\w{2}", at)
+        terminal.press(CONTROL_D)
+        self.assertEqual(terminal.wait(), 0)
+        self.assertIn(b"cut at its most tokens", terminal.shown)
+
     def test_control_c_stops_an_answer_and_twice_at_the_prompt_leaves(self):
         terminal, at = self.start("--ignore-eos", "--seed", "1")
         terminal.press(b"Tell me a long story\r")
