@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "text/end_of_generation.h"
+
 namespace pagoda::formats {
 namespace {
 
@@ -192,9 +194,8 @@ Json describe_special_tokens(const TokenizerSpec& spec) {
 
 Json describe_end_of_generation(const TokenizerSpec& spec) {
     Json list = Json::array();
-    if (spec.eos) list.push_back(describe_token(spec, *spec.eos));
-    if (spec.eot && spec.eot != spec.eos) list.push_back(describe_token(spec, *spec.eot));
-    for (const base::TokenId id : spec.extra_eog) list.push_back(describe_token(spec, id));
+    for (const base::TokenId id : text::end_of_generation(spec))
+        list.push_back(describe_token(spec, id));
     return list;
 }
 

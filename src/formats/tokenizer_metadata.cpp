@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "formats/gguf_types.h"
+#include "formats/token_strips.h"
 
 namespace pagoda::formats {
 namespace {
@@ -23,12 +24,17 @@ using text::TokenType;
 struct ModelName {
     std::string_view name;
     TokenizerKind kind;
+    // What the name alone says; keys of the file do not change it.
+    std::string_view pre_tokenizer = {};
+    bool adds_bos = false;
 };
 constexpr std::array kModelNames{
     ModelName{"gpt2", TokenizerKind::kByteLevelBpe},
     ModelName{"llama", TokenizerKind::kSentencePieceBpe},
     ModelName{"t5", TokenizerKind::kUnigram},
     ModelName{"bert", TokenizerKind::kWordPiece},
+    // Merges over characters. The model was trained with BOS, but files say that it has none.
+    ModelName{"gemma4", TokenizerKind::kByteLevelBpe, "gemma4", true},
 };
 
 struct IdKey {
@@ -58,32 +64,14 @@ constexpr std::array kFlagKeys{
     FlagKey{"tokenizer.ggml.add_eos_token", &TokenizerSpec::add_eos},
     FlagKey{"tokenizer.ggml.add_space_prefix", &TokenizerSpec::add_space_prefix},
     FlagKey{"tokenizer.ggml.remove_extra_whitespaces", &TokenizerSpec::remove_extra_whitespaces},
+    FlagKey{"tokenizer.ggml.normalizer.lowercase", &TokenizerSpec::lowercase},
+    FlagKey{"tokenizer.ggml.normalizer.strip_accents", &TokenizerSpec::strip_accents},
 };
 
 constexpr std::string_view kModelKey = "tokenizer.ggml.model";
 constexpr std::string_view kTokensKey = "tokenizer.ggml.tokens";
 constexpr std::string_view kTemplateKey = "tokenizer.chat_template";
 constexpr std::string_view kTemplateNamesKey = "tokenizer.chat_templates";
-
-// Control tokens that end a turn in the chat formats of published models. Many files name only one
-// end token, while the model ends its turns with another. <|end|> is no such token where the format
-// has channels: there it only ends a message, and <|return|> and <|call|> end the turn.
-constexpr std::array<std::string_view, 13> kEndOfTurnTexts{
-    "<|eot_id|>",
-    "<|eom_id|>",
-    "<|im_end|>",
-    "<end_of_turn>",
-    "<|end|>",
-    "<|endoftext|>",
-    "<|end_of_text|>",
-    "<|eot|>",
-    "<|return|>",
-    "<|call|>",
-    "<|END_OF_TURN_TOKEN|>",
-    "<|end_of_turn|>",
-    "<EOT>",
-};
-constexpr std::string_view kEndOfMessageText = "<|end|>";
 
 Error key_error(std::string_view key, const std::string& reason) {
     return Error{ErrorCode::kDataLoss, fmt::format("key '{}' {}", key, reason), std::string(key)};
@@ -94,18 +82,20 @@ class SpecReader final {
     explicit SpecReader(const Metadata& metadata) : metadata_(metadata) {}
 
     Result<std::optional<TokenizerSpec>> read() {
-        Result<std::optional<TokenizerKind>> kind = read_kind();
-        if (!kind) return kind.error();
+        Result<const ModelName*> model = read_model();
+        if (!model) return model.error();
         // A chat template alone, without a tokenizer, is of no use.
-        if (!kind->has_value()) return std::optional<TokenizerSpec>();
-        spec_.kind = **kind;
+        if (*model == nullptr) return std::optional<TokenizerSpec>();
+        spec_.kind = (*model)->kind;
         for (Status (SpecReader::*part)() :
              {&SpecReader::read_tokens, &SpecReader::read_types, &SpecReader::read_scores,
               &SpecReader::read_rules, &SpecReader::read_charsmap, &SpecReader::read_ids,
               &SpecReader::read_flags, &SpecReader::read_templates}) {
             if (Status done = (this->*part)(); !done) return done.error();
         }
-        add_end_of_turn_tokens();
+        if (!(*model)->pre_tokenizer.empty()) spec_.pre_tokenizer = (*model)->pre_tokenizer;
+        if ((*model)->adds_bos && spec_.bos) spec_.add_bos = true;
+        add_known_strips(spec_, text_of("general.architecture"), text_of("general.name"));
         return std::optional(std::move(spec_));
     }
 
@@ -139,14 +129,15 @@ class SpecReader final {
         return items;
     }
 
-    Result<std::optional<TokenizerKind>> read_kind() const {
+    // Null when the file brings no tokenizer.
+    Result<const ModelName*> read_model() const {
         Result<const std::string*> name = find_typed<std::string>(kModelKey, "a string");
         if (!name) return name.error();
         if (*name == nullptr || **name == "none" || **name == "no_vocab")
-            return std::optional<TokenizerKind>();
+            return static_cast<const ModelName*>(nullptr);
         std::string known;
         for (const ModelName& model : kModelNames) {
-            if (model.name == **name) return std::optional(model.kind);
+            if (model.name == **name) return &model;
             known += fmt::format("{}{}", known.empty() ? "" : ", ", model.name);
         }
         return Error{ErrorCode::kUnsupported,
@@ -265,7 +256,7 @@ class SpecReader final {
         }
         Result<std::optional<TokenId>> end_of_message = read_id(kEomKey);
         if (!end_of_message) return end_of_message.error();
-        if (end_of_message->has_value()) add_end_of_generation(**end_of_message);
+        if (end_of_message->has_value()) spec_.extra_eog.push_back(**end_of_message);
         return {};
     }
 
@@ -311,32 +302,11 @@ class SpecReader final {
         return {};
     }
 
-    void add_end_of_generation(TokenId id) {
-        const bool is_known =
-            spec_.eos == id || spec_.eot == id ||
-            std::find(spec_.extra_eog.begin(), spec_.extra_eog.end(), id) != spec_.extra_eog.end();
-        if (!is_known) spec_.extra_eog.push_back(id);
-    }
-
-    void add_end_of_turn_tokens() {
-        if (spec_.types.empty()) return;
-        const bool has_channels = has_control_token("<|return|>") && has_control_token("<|call|>");
-        for (std::size_t id = 0; id < spec_.tokens.size(); ++id) {
-            if (spec_.types[id] != TokenType::kControl &&
-                spec_.types[id] != TokenType::kUserDefined)
-                continue;
-            const std::string& token = spec_.tokens[id];
-            if (has_channels && token == kEndOfMessageText) continue;
-            if (std::find(kEndOfTurnTexts.begin(), kEndOfTurnTexts.end(), token) !=
-                kEndOfTurnTexts.end())
-                add_end_of_generation(static_cast<TokenId>(id));
-        }
-    }
-
-    [[nodiscard]] bool has_control_token(std::string_view token) const {
-        for (std::size_t id = 0; id < spec_.tokens.size(); ++id)
-            if (spec_.types[id] == TokenType::kControl && spec_.tokens[id] == token) return true;
-        return false;
+    // A name that is no string is its reader's to refuse: nothing is known by it.
+    [[nodiscard]] std::string_view text_of(std::string_view key) const {
+        const MetaValue* value = find(key);
+        const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(value);
+        return text == nullptr ? std::string_view() : std::string_view(*text);
     }
 
     const Metadata& metadata_;

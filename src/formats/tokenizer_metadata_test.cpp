@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "text/end_of_generation.h"
+
 namespace pagoda::formats {
 namespace {
 
@@ -122,7 +124,7 @@ TEST(TokenizerMetadata, IsNoTokenizerWithoutAModelName) {
 
 TEST(TokenizerMetadata, RefusesAnUnknownModelAndListsTheKnown) {
     expect_refusal(with({{"model", std::string("rwkv")}}),
-                   {"tokenizer.ggml.model", "'rwkv'", "gpt2, llama, t5, bert"});
+                   {"tokenizer.ggml.model", "'rwkv'", "gpt2, llama, t5, bert, gemma4"});
 }
 
 TEST(TokenizerMetadata, RefusesListsThatDoNotFitTheTokens) {
@@ -172,23 +174,47 @@ TEST(TokenizerMetadata, RefusesATemplateNameWithoutATemplate) {
                    {"tokenizer.chat_templates", "'rag'", "tokenizer.chat_template.rag"});
 }
 
-TEST(TokenizerMetadata, KnowsTheTokensThatEndATurn) {
-    const TokenizerSpec spec = accepted(with({{"eos_token_id", std::int64_t{5}}}));
-    EXPECT_EQ(spec.extra_eog, std::vector<base::TokenId>{4});
-    // As plain text they are nothing special.
-    EXPECT_TRUE(accepted(with({{"token_type", array(Ints{1, 1, 1, 1, 1, 1})}})).extra_eog.empty());
+// Which texts end a turn is the tokenizer's to know, not the file reader's: here <|end|> only
+// closes a part of the answer.
+TEST(TokenizerMetadata, LeavesEndTokensThatTheFileDoesNotNameToTheTokenizer) {
+    TokenizerSpec spec = accepted(
+        with({{"tokens", array(Strings{"a", "<|end|>", "<|flush|>", "<|calls|>", "<|im_end|>"})},
+              {"token_type", array(Ints{1, 3, 3, 3, 3})},
+              {"merges", array(Strings{})}}));
+    EXPECT_TRUE(spec.extra_eog.empty());
+    EXPECT_EQ(text::end_of_generation(spec), (std::vector<base::TokenId>{2, 3, 4}));
 }
 
-TEST(TokenizerMetadata, EndsAMessageButNotATurnWhereThereAreChannels) {
-    const Strings tokens{"a", "<|end|>", "<|return|>", "<|call|>"};
-    const auto ends = [](const Strings& list) {
-        return accepted(with({{"tokens", array(list)},
-                              {"token_type", array(Ints(list.size(), 3))},
-                              {"merges", array(Strings{})}}))
-            .extra_eog;
-    };
-    EXPECT_EQ(ends(tokens), (std::vector<base::TokenId>{2, 3}));
-    EXPECT_EQ(ends({"a", "<|end|>"}), (std::vector<base::TokenId>{1}));
+TEST(TokenizerMetadata, MapsTheNormalizerOfWordPiece) {
+    const TokenizerSpec spec = accepted(with({{"model", std::string("bert")},
+                                              {"normalizer.lowercase", false},
+                                              {"normalizer.strip_accents", true}}));
+    EXPECT_EQ(spec.lowercase, false);
+    EXPECT_EQ(spec.strip_accents, true);
+    EXPECT_FALSE(accepted(with({})).lowercase.has_value());
+    EXPECT_FALSE(accepted(with({})).strip_accents.has_value());
+    expect_refusal(with({{"normalizer.lowercase", std::int64_t{1}}}),
+                   {"tokenizer.ggml.normalizer.lowercase", "boolean"});
+}
+
+TEST(TokenizerMetadata, ReadsGemma4AsMergesOverCharactersWithBos) {
+    const TokenizerSpec spec = accepted(with({{"model", std::string("gemma4")},
+                                              {"pre", std::string("default")},
+                                              {"bos_token_id", std::int64_t{3}},
+                                              {"add_bos_token", false}}));
+    EXPECT_EQ(spec.kind, TokenizerKind::kByteLevelBpe);
+    EXPECT_EQ(spec.pre_tokenizer, "gemma4");
+    EXPECT_EQ(spec.add_bos, true);
+    // Nothing asks for a token that is not there.
+    EXPECT_FALSE(accepted(with({{"model", std::string("gemma4")}})).add_bos.has_value());
+}
+
+TEST(TokenizerMetadata, KnowsByTheModelsNameWhichMarkersStrip) {
+    EXPECT_EQ(accepted(with({{"tokenizer.ggml.model", std::string("llama")}})).rstrip.size(), 0U);
+    Metadata metadata = with({});
+    metadata.emplace_back("general.architecture", std::string("phi3"));
+    metadata.emplace_back("general.name", std::string("Phi-3 mini"));
+    EXPECT_EQ(accepted(metadata).rstrip, (std::vector<base::TokenId>{4}));
 }
 
 }  // namespace

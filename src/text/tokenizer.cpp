@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "base/utf8.h"
+#include "text/end_of_generation.h"
 #include "text/tokenize/byte_map.h"
 #include "text/tokenize/pre_tokenizer.h"
 #include "text/tokenize/special_tokens.h"
@@ -116,9 +117,15 @@ base::Status check_spec(const TokenizerSpec& spec) {
     for (const auto& [name, id] : ids) {
         if (base::Status status = check_id(spec, id, name); !status.ok()) return status;
     }
-    for (const base::TokenId id : spec.extra_eog) {
-        if (base::Status status = check_id(spec, id, "end-of-generation"); !status.ok())
-            return status;
+    const struct {
+        std::string_view name;
+        const std::vector<base::TokenId>& ids;
+    } lists[] = {
+        {"end-of-generation", spec.extra_eog}, {"lstrip", spec.lstrip}, {"rstrip", spec.rstrip}};
+    for (const auto& [name, list] : lists) {
+        for (const base::TokenId id : list) {
+            if (base::Status status = check_id(spec, id, name); !status.ok()) return status;
+        }
     }
     if (spec.add_bos.value_or(false) && !spec.bos && !spec.cls) {
         return base::invalid("the model asks for a BOS token, but names none");
@@ -286,6 +293,10 @@ int byte_of_token_text(std::string_view text) {
 }
 
 Tokenizer::Tokenizer(TokenizerSpec spec) : spec_(std::move(spec)) {
+    // Never printed, and plain text unless special tokens are parsed: whatever the file calls them.
+    for (const base::TokenId id : end_tokens_by_name(spec_)) {
+        spec_.types[static_cast<std::size_t>(id)] = TokenType::kControl;
+    }
     eog_ = end_of_generation(spec_);
 }
 

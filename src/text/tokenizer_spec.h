@@ -37,6 +37,8 @@ struct TokenizerSpec {
     std::vector<std::string> merges;  // "left right", best first
     std::optional<base::TokenId> bos, eos, eot, unk, sep, pad, cls, mask;
     std::vector<base::TokenId> extra_eog;  // further ids that end generation
+    // Special tokens that take with them the white space before (lstrip) or after (rstrip) them.
+    std::vector<base::TokenId> lstrip, rstrip;
     std::optional<bool> add_bos, add_eos, add_space_prefix, remove_extra_whitespaces;
     // WordPiece's cleaning; lowercase is usual, and accents go where it is on.
     std::optional<bool> lowercase, strip_accents;

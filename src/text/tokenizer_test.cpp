@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "text/end_of_generation.h"
 #include "text/vocabulary_for_test.h"
 
 namespace pagoda::text {
@@ -92,6 +93,37 @@ TEST(Tokenizer, SpecialTokensAreFoundLeftmostAndLongest) {
     EXPECT_EQ(plain, (Ids{'<', 'a', '>', user}));
 }
 
+TEST(Tokenizer, SpecialTokensTakeTheWhiteSpaceThatTheyStrip) {
+    TokenizerSpec spec = test::byte_level_spec({});
+    const TokenId mask = test::add_token(spec, "<mask>", TokenType::kUserDefined);
+    const TokenId user = test::add_token(spec, "<|user|>", TokenType::kControl);
+    const TokenId plain = test::add_token(spec, "<|plain|>", TokenType::kControl);
+    spec.lstrip = {mask};
+    spec.rstrip = {user};
+    const auto tokenizer = make(spec);
+    EXPECT_EQ(encode(*tokenizer, "a <mask> b"), (Ids{'a', mask, ' ', 'b'}));
+    EXPECT_EQ(encode(*tokenizer, "<|user|>\n a <|user|>"), (Ids{user, 'a', ' ', user}));
+    EXPECT_EQ(encode(*tokenizer, " <|plain|> "), (Ids{' ', plain, ' '}));
+    // White space as Unicode has it, and never more than there is between two special tokens.
+    EXPECT_EQ(encode(*tokenizer, "a\u3000\u00A0<mask>"), (Ids{'a', mask}));
+    EXPECT_EQ(encode(*tokenizer, "<|plain|> \t<mask>\u2003"), (Ids{plain, mask, 0xE2, 0x80, 0x83}));
+    EXPECT_EQ(encode(*tokenizer, "<|user|> <mask>"), (Ids{user, mask}));
+    // Text that is not parsed for control tokens keeps all it has.
+    EXPECT_EQ(encode(*tokenizer, "<|user|> a", {.parse_special = false}).size(), 10U);
+}
+
+TEST(Tokenizer, StrippingTokensMustBeInTheVocabulary) {
+    TokenizerSpec spec = test::byte_level_spec({});
+    spec.rstrip = {256};
+    EXPECT_EQ(create_error(spec), "the rstrip token is 256, but the vocabulary has 256 tokens");
+}
+
+TEST(Tokenizer, ASpecialTokenThatIsNoTextNeverCutsACharacter) {
+    TokenizerSpec spec = test::byte_level_spec({});
+    test::add_token(spec, "\xC3", TokenType::kControl);
+    EXPECT_EQ(encode(*make(spec), "\u00E9"), (Ids{0xC3, 0xA9}));
+}
+
 TEST(Tokenizer, BosAndEosAreAddedAsTheModelAsks) {
     TokenizerSpec spec = test::byte_level_spec({});
     spec.bos = test::add_token(spec, "<bos>", TokenType::kControl);
@@ -169,6 +201,9 @@ TEST(Tokenizer, TheEndOfOneChannelIsNotTheEndOfTheAnswer) {
     const TokenId done = test::add_token(spec, "<|return|>", TokenType::kControl);
     EXPECT_FALSE(make(spec)->is_end_of_generation(end));
     EXPECT_TRUE(make(spec)->is_end_of_generation(done));
+    EXPECT_EQ(end_tokens_by_name(spec), Ids{done});
+    spec.extra_eog = {end};  // but a file may say so
+    EXPECT_EQ(end_of_generation(spec), (Ids{end, done}));
 }
 
 }  // namespace

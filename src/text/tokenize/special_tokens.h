@@ -1,6 +1,6 @@
 #pragma once
 // SpecialTokens: finds the control and user-defined tokens that a text spells, leftmost and
-// longest first, and decides which tokens end generation. Immutable and thread-safe.
+// longest first. Immutable and thread-safe.
 
 #include <bitset>
 #include <string_view>
@@ -13,9 +13,11 @@ namespace pagoda::text {
 
 class SpecialTokens {
   public:
+    // Texts that are not valid UTF-8 are left out: no valid text spells them.
     // REQUIRES: the token texts of these types are at most ByteTrie::kMaxKeyBytes together.
     explicit SpecialTokens(const TokenizerSpec& spec);
 
+    // The stretch that becomes the token: what spells it, and the white space that it strips.
     struct Match {
         std::size_t begin = 0;  // text.size() when there is none
         std::size_t bytes = 0;
@@ -33,12 +35,11 @@ class SpecialTokens {
         ByteTrie trie;
         std::bitset<256> first_bytes;
     };
+    [[nodiscard]] Match with_stripped(std::string_view text, std::size_t from, Match match) const;
+
     Set all_;
     Set user_defined_;
+    std::vector<base::TokenId> lstrip_, rstrip_;  // sorted
 };
-
-// The sorted ids that end generation (see README.md for the rule). Tokens that are found by their
-// name become control tokens in the spec, so that they are never printed.
-[[nodiscard]] std::vector<base::TokenId> end_of_generation(TokenizerSpec& spec);
 
 }  // namespace pagoda::text
