@@ -46,6 +46,7 @@ struct StopStrings::Automaton {
         std::vector<std::pair<char, std::size_t>> children;
         std::size_t fallback = kRoot;  // the longest proper end of this node that is in the trie
         std::size_t depth = 0;
+        std::size_t open = 0;  // bytes of the longest end of this node that a stop string goes on
         std::optional<std::size_t> match;  // the longest stop string that ends here
     };
     static constexpr std::size_t kRoot = 0;
@@ -93,6 +94,7 @@ struct StopStrings::Automaton {
             for (const auto& [byte, target] : nodes[node].children) {
                 Node& below = nodes[target];
                 below.fallback = node == kRoot ? kRoot : next(nodes[node].fallback, byte);
+                below.open = below.children.empty() ? nodes[below.fallback].open : below.depth;
                 if (!below.match) below.match = nodes[below.fallback].match;
                 order.push_back(target);
             }
@@ -112,23 +114,34 @@ StopStrings::StopStrings(StopStrings&&) noexcept = default;
 StopStrings& StopStrings::operator=(StopStrings&&) noexcept = default;
 
 StopStrings::Step StopStrings::append(std::string_view text) {
-    Step step;
     const std::size_t num_scanned = held_.size();
     held_ += text;
-    std::size_t num_pending = 0;
     if (automaton_ != nullptr) {
         const std::string_view pending = held_;
         for (std::size_t end = num_scanned; end < pending.size(); ++end) {
             state_ = automaton_->next(state_, pending[end]);
             if (const auto match = automaton_->nodes[state_].match) return stop_at(end + 1, *match);
         }
-        num_pending = automaton_->nodes[state_].depth;
     }
+    return {.text = take_free_text(), .match = std::nullopt};
+}
+
+std::string StopStrings::append_unchecked(std::string_view text) {
+    held_ += text;
+    if (automaton_ != nullptr) {
+        for (const char byte : text) state_ = automaton_->next(state_, byte);
+    }
+    return take_free_text();
+}
+
+// Whole characters of what can no longer be part of a stop string.
+std::string StopStrings::take_free_text() {
+    const std::size_t num_pending = automaton_ == nullptr ? 0 : automaton_->nodes[state_].open;
     const std::string_view free_text =
         std::string_view(held_).substr(0, held_.size() - num_pending);
-    step.text = free_text.substr(0, base::complete_utf8_prefix(free_text));
-    held_.erase(0, step.text.size());
-    return step;
+    std::string taken(free_text.substr(0, base::complete_utf8_prefix(free_text)));
+    held_.erase(0, taken.size());
+    return taken;
 }
 
 StopStrings::Step StopStrings::stop_at(std::size_t end, std::size_t index) {

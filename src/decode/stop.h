@@ -50,12 +50,16 @@ class StopStrings {
     };
     // REQUIRES: no match so far.
     [[nodiscard]] Step append(std::string_view text);
+    // As append, but no stop string may end in this text (min_tokens is not reached): one that does
+    // is text like any other. One that begins in it and ends in text appended later counts.
+    [[nodiscard]] std::string append_unchecked(std::string_view text);
     // The output ended otherwise: what was held back.
     [[nodiscard]] std::string finish();
 
   private:
     struct Automaton;
     [[nodiscard]] Step stop_at(std::size_t end, std::size_t index);
+    [[nodiscard]] std::string take_free_text();
 
     std::vector<std::string> strings_;
     bool include_in_output_;

@@ -131,6 +131,68 @@ TEST(StopStrings, EveryWayOfCuttingTheTextGivesTheSameAsLookingAtEveryPlace) {
     }
 }
 
+TEST(StopStrings, AStopStringThatEndsInUncheckedTextIsText) {
+    StopStrings strings({"END"}, false);
+    EXPECT_EQ(strings.append_unchecked("the END"), "the END");
+    EXPECT_EQ(strings.append_unchecked(" EN"), " ");
+    EXPECT_EQ(strings.append_unchecked("D"), "END");
+    const StopStrings::Step step = strings.append(" and END");
+    EXPECT_EQ(step.text, " and ");
+    EXPECT_EQ(step.match, "END");
+}
+
+TEST(StopStrings, AStopStringThatBeginsInUncheckedTextStillEndsTheOutput) {
+    StopStrings strings({"###STOP"}, false);
+    EXPECT_EQ(strings.append_unchecked("a ###ST"), "a ");
+    const StopStrings::Step step = strings.append("OP b");
+    EXPECT_EQ(step.text, "");
+    EXPECT_EQ(step.match, "###STOP");
+    // One that overlaps with one that did not count.
+    StopStrings twins({"aa"}, false);
+    EXPECT_EQ(twins.append_unchecked("xaa"), "xa");
+    EXPECT_EQ(twins.append("a").match, "aa");
+}
+
+TEST(StopStrings, UncheckedTextIsNotWithheld) {
+    StopStrings strings({"ab", "abcd"}, false);
+    EXPECT_EQ(strings.append_unchecked("ab"), "");  // may still become "abcd"
+    EXPECT_EQ(strings.append_unchecked("c"), "");
+    EXPECT_EQ(strings.append_unchecked("d"), "abcd");
+    EXPECT_EQ(strings.append_unchecked("xab"), "x");
+    EXPECT_EQ(strings.finish(), "ab");
+}
+
+TEST(StopStrings, UncheckedPiecesJoinAndOnlyMatchesThatEndAfterThemCount) {
+    std::mt19937 random(7);
+    for (int round = 0; round < 3000; ++round) {
+        std::string text;
+        for (std::size_t size = random() % 12; size > 0; --size)
+            text += static_cast<char>('a' + random() % 2);
+        const std::string stop = text.substr(0, 1 + random() % 4);
+        if (stop.empty()) continue;
+        const std::size_t num_unchecked = random() % (text.size() + 1);
+        StopStrings strings({stop}, false);
+        Outcome outcome;
+        for (std::size_t at = 0; at < text.size() && !outcome.match; ++at) {
+            const std::string_view byte = std::string_view(text).substr(at, 1);
+            if (at < num_unchecked) {
+                outcome.text += strings.append_unchecked(byte);
+                continue;
+            }
+            StopStrings::Step step = strings.append(byte);
+            outcome.text += step.text;
+            outcome.match = step.match;
+        }
+        if (!outcome.match) outcome.text += strings.finish();
+        const std::size_t first =
+            num_unchecked + 1 < stop.size() ? 0 : num_unchecked + 1 - stop.size();
+        const std::size_t found = text.find(stop, first);
+        const Outcome expected =
+            found == text.npos ? Outcome{text, std::nullopt} : Outcome{text.substr(0, found), stop};
+        EXPECT_EQ(outcome, expected) << text << " " << stop << " " << num_unchecked;
+    }
+}
+
 TEST(StopStrings, ALongHoldIsLinear) {
     // A text that nearly matches at every place: quadratic work would not end in the test's time.
     const std::string stop = std::string(4000, 'a') + "b";

@@ -112,6 +112,7 @@ base::Result<base::RequestId> Engine::submit(const GenerateRequest& request) {
                    .choice = choice,
                    .prompt_tokens = command.specs[index].prompt_tokens,
                    .stop = request.stop,
+                   .min_tokens = request.sampling.min_tokens,
                    .include_stop_string = request.include_stop_string,
                    .skip_special_tokens = request.skip_special_tokens,
                    .sink = request.sink,

@@ -178,6 +178,22 @@ TEST_F(EngineTest, AStopStringOverSeveralTokensIsNeverSent) {
     EXPECT_TRUE(engine->wait_idle(std::chrono::seconds(20)));
 }
 
+TEST_F(EngineTest, AStopStringDoesNotEndTheFirstMinTokens) {
+    start(letters);  // one letter a token: g h i j k l m ...
+    const auto answer = [&](const std::string& stop, std::int64_t min_tokens) {
+        auto sink = std::make_shared<Collector>();
+        GenerateRequest stopped = request({10, 20}, 35, sink);
+        stopped.stop = {stop};
+        stopped.sampling.min_tokens = min_tokens;
+        EXPECT_TRUE(engine->submit(stopped).ok());
+        sink->wait();
+        return sink->texts[0] + (sink->stop_string ? "." : "");
+    };
+    EXPECT_EQ(answer("klm", 6), "ghij.");  // token 7 ends it
+    EXPECT_EQ(answer("klm", 7), "ghijklmnopqrstuvwxyzabcdefghij.");
+    EXPECT_EQ(answer("klm", 33), "ghijklmnopqrstuvwxyzabcdefghijklmno");
+}
+
 TEST_F(EngineTest, CharactersThatSpanTokensArriveWhole) {
     const std::string text = "a\xF0\x9F\x98\x80z";  // an emoji, one byte a token
     start([&](const auto& tokens, std::int64_t num_prompt) {

@@ -13,9 +13,16 @@ struct OutputPump::Choice {
           index(from.choice),
           sink(std::move(from.sink)),
           detokenizer(tokenizer, from.skip_special_tokens),
-          stop(std::move(from.stop), from.include_stop_string) {
+          stop(std::move(from.stop), from.include_stop_string),
+          min_tokens(from.min_tokens) {
         times.submitted = from.submitted;
         usage.prompt_tokens = from.prompt_tokens;
+    }
+
+    // Text of the last token that was counted.
+    decode::StopStrings::Step look_for_stop(const std::string& text) {
+        if (usage.completion_tokens > min_tokens) return stop.append(text);
+        return {.text = stop.append_unchecked(text), .match = std::nullopt};
     }
 
     base::SeqId seq;
@@ -23,6 +30,7 @@ struct OutputPump::Choice {
     std::shared_ptr<TokenSink> sink;
     text::Detokenizer detokenizer;
     decode::StopStrings stop;
+    std::int64_t min_tokens;
     std::vector<decode::TokenLogprob> prompt_logprobs;  // until the prompt is done
     Usage usage;
     ChoiceTimes times;
@@ -80,7 +88,7 @@ void OutputPump::handle(End& end) {
     if (found == choices_.end()) return;
     Choice& choice = *found->second;
     TokenEvent event{.choice = choice.index};
-    const decode::StopStrings::Step tail = choice.stop.append(choice.detokenizer.finish());
+    const decode::StopStrings::Step tail = choice.look_for_stop(choice.detokenizer.finish());
     event.text = tail.text + (tail.match ? std::string() : choice.stop.finish());
     event.finish = end.reason;
     event.error = std::move(end.error);
@@ -135,7 +143,7 @@ void OutputPump::append_tokens(Choice& choice, SequenceOutput& output, TokenEven
         else
             text = choice.detokenizer.append(token);
         if (is_last) text += choice.detokenizer.finish();
-        decode::StopStrings::Step step = choice.stop.append(text);
+        decode::StopStrings::Step step = choice.look_for_stop(text);
         event.text += step.text;
         if (step.match) {
             event.finish = FinishReason::kStop;

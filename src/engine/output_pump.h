@@ -25,6 +25,7 @@ struct NewOutput {
     int choice = 0;
     std::int64_t prompt_tokens = 0;
     std::vector<std::string> stop;
+    std::int64_t min_tokens = 0;  // stop strings that end in the text of these first ones are text
     bool include_stop_string = false;
     bool skip_special_tokens = true;
     std::shared_ptr<TokenSink> sink;
