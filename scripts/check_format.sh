@@ -9,6 +9,10 @@ list() {
         for pattern in "$@"; do find . -name "$pattern" -not -path './build*' | sed 's|^\./||'; done
     fi | sort -u | while IFS= read -r file; do if [ -f "$file" ]; then printf '%s\n' "$file"; fi; done
 }
+if ! command -v clang-format-16 >/dev/null; then
+    echo "check_format: clang-format-16 is not installed; scripts/install_packages.sh tools does it" >&2
+    exit 1
+fi
 problems=0
 # Reads findings on stdin; prints and counts them.
 complain() {

@@ -59,7 +59,8 @@ def select(root, build, base, hashes):
 
 
 def tidy(root, build, path):
-    done = subprocess.run([TIDY, "--quiet", "--extra-arg=-Wno-unknown-warning-option", "-p", str(build), str(root / path)], capture_output=True, text=True)
+    command = [TIDY, "--quiet", "--extra-arg=-Wno-unknown-warning-option", "-p", str(build), str(root / path)]
+    done = subprocess.run(command, capture_output=True, text=True)
     found = [line for line in done.stdout.splitlines() if " error: " in line]
     if done.returncode == 0:
         return []
@@ -98,7 +99,8 @@ def main():
     options = parser.parse_args()
     base = None if options.all else options.base or default_base(root)
     problems, num_sources, left = check(root, options.build.resolve(), base, time.monotonic() + options.max_seconds)
-    note = f", {len(left)} left when the time was up: {' '.join(map(str, left))}" if left else ""
+    nothing = "" if base != "" else ", no earlier commit to compare with: only what is not committed"
+    note = nothing + (f", {len(left)} left when the time was up: {' '.join(map(str, left))}" if left else "")
     return source_tree.report(problems, f"tidy ({num_sources} sources{note})")
 
 

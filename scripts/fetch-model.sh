@@ -34,6 +34,10 @@ case $name in
         ;;
 esac
 
+if [ -z "${XDG_CACHE_HOME:-}${HOME:-}" ]; then
+    echo "fetch-model: neither XDG_CACHE_HOME nor HOME is set: there is no place for models; set one" >&2
+    exit 1
+fi
 models=${XDG_CACHE_HOME:-$HOME/.cache}/pagoda/models
 target=$models/$file
 if [ -f "$target" ]; then

@@ -8,6 +8,8 @@ fuzz_seconds=${1:-1800}
 soak_seconds=${2:-3600}
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 failed=()
+PAGODA_MODEL=$(bash scripts/fetch-model.sh) || exit 1
+export PAGODA_MODEL
 
 part() {
     local name=$1
@@ -29,16 +31,13 @@ benches() {
     while IFS= read -r bench; do
         "$bench" --benchmark_out="build/bench/$(basename "$bench").json" --benchmark_out_format=json || status=1
     done < <(find build/clang/bench -name '*_bench' -type f -executable | sort)
-    local model
-    model=$(bash scripts/fetch-model.sh) || return 1
     build/release/apps/pagoda bench roof --json >build/bench/roof.json || status=1
-    build/release/apps/pagoda bench engine "$model" --json >build/bench/engine.json || status=1
+    build/release/apps/pagoda bench engine "$PAGODA_MODEL" --json >build/bench/engine.json || status=1
     return "$status"
 }
 
 soak() {
-    PAGODA_BIN=$PWD/build/release/apps/pagoda PAGODA_MODEL=$(bash scripts/fetch-model.sh) \
-        build/venv/bin/python -B tests/e2e/soak.py --seconds "$soak_seconds"
+    PAGODA_BIN=$PWD/build/release/apps/pagoda build/venv/bin/python -B tests/e2e/soak.py --seconds "$soak_seconds"
 }
 
 part "all stages" bash scripts/test.sh --fuzz-seconds "$fuzz_seconds"

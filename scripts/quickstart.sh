@@ -49,7 +49,8 @@ if [ -n "$model" ]; then
         echo "quickstart: cannot read the model '$model'" >&2
         exit 2
     fi
-    model=$(realpath "$model")
+    # Links stay: the parts of a split model are found by name, which what a link points to need not have.
+    model=$(realpath --no-symlinks "$model")
 fi
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -95,11 +95,13 @@ def stage_release(options):
 
 
 def stage_checks(options):
+    stage_release(options)
     must(["bash", "scripts/check.sh", BUILD / "release"])
     return Outcome()
 
 
 def stage_ctest(options):
+    stage_release(options)
     return ctest(options, "release")
 
 
@@ -115,6 +117,7 @@ def virtual_environment():
 
 
 def stage_e2e(options):
+    stage_release(options)
     python = virtual_environment()
     status, output = run([python, "-B", "-m", "unittest", "discover", "-v", "-s", "tests/e2e"],
                          PAGODA_BIN=str(BUILD / "release/apps/pagoda"))
@@ -124,9 +127,13 @@ def stage_e2e(options):
     return Outcome(counts)
 
 
-def stage_asan(options):
+def build_asan(options):
     configure("asan")
     build(options, "asan")
+
+
+def stage_asan(options):
+    build_asan(options)
     return ctest(options, "asan", "-L", "unit|property")
 
 
@@ -154,6 +161,7 @@ def capture(command):
 
 
 def stage_fuzz(options):
+    build_asan(options)
     fuzzers = sorted(path for path in (BUILD / "asan/fuzz").glob("*_fuzz") if path.is_file())
     if len(fuzzers) != len(list((ROOT / "fuzz").glob("*_fuzz.cpp"))) or not fuzzers:
         raise StageFailed("not every fuzzer was built")
