@@ -55,7 +55,8 @@ struct Kernels {
     void (*linear_int8)(const LinearArgs&) noexcept = nullptr;
     void (*linear_f32)(const LinearArgs&) noexcept = nullptr;
 
-    void (*dequantize)(const DequantizeArgs&) noexcept = nullptr;  // exact, every dtype
+    // Exact; F32, F16, BF16 and every block-quantised type.
+    void (*dequantize)(const DequantizeArgs&) noexcept = nullptr;
     void (*rms_norm)(const RmsNormArgs&) noexcept = nullptr;
     void (*layer_norm)(const LayerNormArgs&) noexcept = nullptr;
     void (*rope)(const RopeArgs&) noexcept = nullptr;

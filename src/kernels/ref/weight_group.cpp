@@ -1,6 +1,7 @@
 #include "kernels/ref/weight_group.h"
 
 #include <cstring>
+#include <limits>
 
 #include "kernels/group_fields.h"
 #include "kernels/weight_format.h"
@@ -9,15 +10,27 @@
 namespace pagoda::kernels::ref {
 namespace {
 
-float plain_value(tensor::DType dtype, const std::byte* row, std::int64_t index) {
-    if (dtype == tensor::DType::kF32) {
-        float value = 0;
-        std::memcpy(&value, row + index * 4, 4);
-        return value;
-    }
+std::uint16_t half_bits(const std::byte* row, std::int64_t index) {
     std::uint16_t bits = 0;
     std::memcpy(&bits, row + index * 2, 2);
-    return dtype == tensor::DType::kF16 ? tensor::f16_to_float(bits) : tensor::bf16_to_float(bits);
+    return bits;
+}
+
+// NaN for a type that no weight has: nothing is read, and the mistake shows.
+float plain_value(tensor::DType dtype, const std::byte* row, std::int64_t index) {
+    switch (dtype) {
+        case tensor::DType::kF32: {
+            float value = 0;
+            std::memcpy(&value, row + index * 4, 4);
+            return value;
+        }
+        case tensor::DType::kF16:
+            return tensor::f16_to_float(half_bits(row, index));
+        case tensor::DType::kBF16:
+            return tensor::bf16_to_float(half_bits(row, index));
+        default:
+            return std::numeric_limits<float>::quiet_NaN();
+    }
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ struct WeightGroup {
 // Group `group` (values [32 * group, 32 * group + 32)) of a row of a block-quantised type.
 WeightGroup weight_group(tensor::DType dtype, const std::byte* row, std::int64_t group);
 
-// Values [begin, begin + count) of a row of any type. For a block-quantised type, begin and count
-// are multiples of 32.
+// Values [begin, begin + count) of a row of F32, F16, BF16 or a block-quantised type. For a
+// block-quantised type, begin and count are multiples of 32.
 void dequantize_run(tensor::DType dtype, const std::byte* row, std::int64_t begin,
                     std::int64_t count, float* out);
 
