@@ -39,8 +39,8 @@ ModelRunner::ModelRunner(std::unique_ptr<model::Model> model, std::unique_ptr<kv
       device_(device),
       max_logit_rows_(max_logit_rows),
       vocab_(model_->spec().vocab),
-      logits_(static_cast<std::size_t>(max_logit_rows * vocab_)),
-      scratch_(static_cast<std::size_t>(device.team->num_threads() * vocab_)) {
+      logits_(model::runner_floats(vocab_, max_logit_rows, device.team->num_threads()).logits),
+      scratch_(model::runner_floats(vocab_, max_logit_rows, device.team->num_threads()).scratch) {
     for (std::int64_t layer = 0; layer < model_->spec().num_layers(); ++layer)
         layer_views_.push_back(store_->layer_view(static_cast<int>(layer)));
 }

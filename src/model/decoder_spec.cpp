@@ -44,7 +44,7 @@ RopeTable::RopeTable(const RopeSpec& spec, const std::vector<float>& divisors)
     for (std::int64_t pair = 0; pair < pairs; ++pair) {
         double frequency = std::pow(spec.freq_base, -2.0 * static_cast<double>(pair) /
                                                         static_cast<double>(spec.rotary_dim));
-        if (!divisors.empty())
+        if (spec.has_divisors && !divisors.empty())
             frequency /= static_cast<double>(divisors[static_cast<std::size_t>(pair)]);
         const double interpolated = frequency / spec.scaling.factor;
         if (spec.scaling.kind == RopeScalingKind::kLinear) {

@@ -1,7 +1,7 @@
 #pragma once
 // DecoderSpec: what a decoder-only transformer is made of, as numbers. An architecture
-// (arch/x.cpp) reads one from a checkpoint's hyperparameters; decoder.cpp runs any of them with
-// one set of layers. Plain data.
+// (arch/x.cpp) reads one from a checkpoint's hyperparameters; model.cpp runs any of them with one
+// set of layers. Plain data.
 
 #include <cstdint>
 #include <string>
@@ -14,8 +14,8 @@ namespace pagoda::model {
 
 enum class RopeScalingKind : std::uint8_t { kNone, kLinear, kYarn };
 
-// Scaling of rotary frequencies. llama3's and LongRoPE's arrive as per-frequency divisors in
-// tensors (rope_freqs.weight, rope_factors_*.weight) and combine with kNone.
+// Scaling of rotary frequencies. llama3's arrives as one divisor per frequency in the tensor
+// rope_freqs.weight, beside kNone.
 struct RopeScaling {
     RopeScalingKind kind = RopeScalingKind::kNone;
     double factor = 1.0;
@@ -29,6 +29,7 @@ struct RopeSpec {
     std::int64_t rotary_dim = 0;
     double freq_base = 10000.0;
     RopeScaling scaling;
+    bool has_divisors = true;  // those of rope_freqs.weight, where the file has them
 };
 
 struct LayerSpec {
@@ -48,6 +49,8 @@ struct DecoderSpec {
     float norm_epsilon = 0;
     kernels::GateKind activation = kernels::GateKind::kSilu;
     Presence qkv_bias = Presence::kNever;
+    Presence output_bias = Presence::kNever;  // of attention's output
+    Presence mlp_bias = Presence::kNever;
     Presence qk_norm = Presence::kNever;     // RMS norm of each head of q and k
     Presence post_norms = Presence::kNever;  // norms after attention and MLP, before the residual
     float embedding_scale = 1.0F;
@@ -72,7 +75,7 @@ struct KvGroup {
 // Cosines and sines of one RopeSpec for given positions.
 class RopeTable {
   public:
-    // divisors: [rotary_dim / 2] per-frequency factors, or empty.
+    // divisors: [rotary_dim / 2] of rope_freqs.weight, or empty.
     RopeTable(const RopeSpec& spec, const std::vector<float>& divisors);
     // Writes rotary_dim / 2 cosines and sines of a position (attention_factor included).
     void write(std::int64_t position, float* cos, float* sin) const;

@@ -42,6 +42,7 @@ struct Workspace {
     std::vector<float> attended;  // [rows, heads * head_dim]
     std::vector<float> gate, up;  // [rows, ffn]
     std::vector<float> cos, sin;  // [ropes][rows, rotary_dim / 2]
+    std::vector<std::int64_t> positions;  // [rows]
 
     Workspace(const DecoderSpec& spec, std::int64_t rows) {
         const auto sized = [rows](std::int64_t cols) {
@@ -60,13 +61,15 @@ struct Workspace {
         for (const RopeSpec& rope : spec.ropes) angles += rope.rotary_dim / 2;
         cos = sized(angles);
         sin = cos;
+        positions.resize(static_cast<std::size_t>(rows));
     }
 
     [[nodiscard]] static std::uint64_t bytes(const DecoderSpec& spec, std::int64_t rows) {
         std::int64_t cols = 3 * spec.hidden + 2 * spec.heads * spec.head_dim +
                             2 * spec.kv_heads * spec.head_dim + 2 * spec.ffn;
         for (const RopeSpec& rope : spec.ropes) cols += rope.rotary_dim;
-        return static_cast<std::uint64_t>(rows * cols) * sizeof(float);
+        return static_cast<std::uint64_t>(rows) *
+               (static_cast<std::uint64_t>(cols) * sizeof(float) + sizeof(std::int64_t));
     }
 };
 
@@ -100,6 +103,8 @@ struct Model::Impl {
     }
 
     void prepare(const ForwardBatch& batch);
+    void find_slots(const ForwardBatch& batch, std::size_t group);
+    void fill_angles();
     void attention_block(std::size_t number, const PagedKvView& kv);
     void mlp_block(std::size_t number);
     void rotate(const RopeSpec& rope, std::size_t index, float* x, std::int64_t heads);
@@ -131,37 +136,46 @@ void Model::Impl::prepare(const ForwardBatch& batch) {
     CHECK(rows > 0 && rows <= limits.max_rows, fmt::format("a batch of {} rows", rows));
     kernels::embed(device, weights.embedding, batch.tokens, spec.embedding_scale,
                    workspace.hidden.data());
-    for (std::size_t group = 0; group < group_batches.size(); ++group) {
-        GroupBatch& target = group_batches[group];
-        target.sequences.clear();
-        target.blocks.resize(static_cast<std::size_t>(rows));
-        target.slots.resize(static_cast<std::size_t>(rows));
-        for (const SequenceSlice& slice : batch.sequences) {
-            CHECK(slice.first_position + slice.num_rows <= limits.max_positions,
-                  "a position beyond max_positions");
-            const std::span<const std::int32_t> table = slice.block_tables[group];
-            target.sequences.push_back(
-                {slice.first_row, slice.num_rows, slice.first_position, table});
-            for (std::int64_t offset = 0; offset < slice.num_rows; ++offset) {
-                const std::int64_t position = slice.first_position + offset;
-                const auto row = static_cast<std::size_t>(slice.first_row + offset);
-                target.blocks[row] =
-                    table[static_cast<std::size_t>(position / kernels::kBlockTokens)];
-                target.slots[row] = static_cast<std::int32_t>(position % kernels::kBlockTokens);
-            }
+    for (const SequenceSlice& slice : batch.sequences) {
+        CHECK(slice.first_position + slice.num_rows <= limits.max_positions,
+              "a position beyond max_positions");
+        for (std::int64_t offset = 0; offset < slice.num_rows; ++offset)
+            workspace.positions[static_cast<std::size_t>(slice.first_row + offset)] =
+                slice.first_position + offset;
+    }
+    for (std::size_t group = 0; group < group_batches.size(); ++group) find_slots(batch, group);
+    fill_angles();
+}
+
+// Where each row's K and V go in the blocks of a group.
+void Model::Impl::find_slots(const ForwardBatch& batch, std::size_t group) {
+    GroupBatch& target = group_batches[group];
+    target.sequences.clear();
+    target.blocks.resize(static_cast<std::size_t>(rows));
+    target.slots.resize(static_cast<std::size_t>(rows));
+    for (const SequenceSlice& slice : batch.sequences) {
+        const std::span<const std::int32_t> table = slice.block_tables[group];
+        target.sequences.push_back({slice.first_row, slice.num_rows, slice.first_position, table});
+        for (std::int64_t offset = 0; offset < slice.num_rows; ++offset) {
+            const auto row = static_cast<std::size_t>(slice.first_row + offset);
+            const std::int64_t position = workspace.positions[row];
+            target.blocks[row] = table[static_cast<std::size_t>(position / kernels::kBlockTokens)];
+            target.slots[row] = static_cast<std::int32_t>(position % kernels::kBlockTokens);
         }
     }
-    std::int64_t angles = 0;
-    for (const RopeTable& table : ropes) {
-        for (const SequenceSlice& slice : batch.sequences) {
-            for (std::int64_t offset = 0; offset < slice.num_rows; ++offset) {
-                const auto at =
-                    static_cast<std::size_t>(angles + (slice.first_row + offset) * table.pairs());
-                table.write(slice.first_position + offset, &workspace.cos[at], &workspace.sin[at]);
-            }
+}
+
+// Sines and cosines in double take some microseconds a row: the team shares the rows.
+void Model::Impl::fill_angles() {
+    device.team->for_each(rows, [&](std::int64_t row) {
+        std::int64_t angles = 0;
+        for (const RopeTable& table : ropes) {
+            const auto at = static_cast<std::size_t>(angles + row * table.pairs());
+            table.write(workspace.positions[static_cast<std::size_t>(row)], &workspace.cos[at],
+                        &workspace.sin[at]);
+            angles += limits.max_rows * table.pairs();
         }
-        angles += limits.max_rows * table.pairs();
-    }
+    });
 }
 
 void Model::Impl::norm(const Vector& weight, const float* in, float* out, std::int64_t count,
@@ -331,6 +345,11 @@ base::Result<std::unique_ptr<Model>> Model::load(const formats::Checkpoint& chec
     return std::unique_ptr<Model>(new Model(std::move(impl)));
 }
 
+RunnerFloats runner_floats(std::int64_t vocab, std::int64_t max_logit_rows, int num_threads) {
+    return {.logits = static_cast<std::size_t>(max_logit_rows * vocab),
+            .scratch = static_cast<std::size_t>(num_threads * vocab)};
+}
+
 base::Result<ModelSizes> measure(const formats::Checkpoint& checkpoint, const DeviceContext& device,
                                  const ModelLimits& limits, kernels::KvDType kv) {
     const auto spec = read_decoder_spec(checkpoint);
@@ -341,12 +360,15 @@ base::Result<ModelSizes> measure(const formats::Checkpoint& checkpoint, const De
                      .vocab = spec->vocab,
                      .context_length = spec->context_length,
                      .groups = kv_groups(*spec)};
+    const RunnerFloats runner =
+        runner_floats(spec->vocab, limits.max_logit_rows, device.team->num_threads());
     sizes.workspace =
         Workspace::bytes(*spec, limits.max_rows) +
         Activations::bytes(*device.kernels, std::max(limits.max_rows, limits.max_logit_rows),
                            widest_input(*spec)) +
         AttentionWorkspace::bytes(device, attention_limits(*spec, limits)) +
-        static_cast<std::uint64_t>(limits.max_logit_rows * (spec->hidden + spec->vocab)) *
+        (static_cast<std::uint64_t>(limits.max_logit_rows * spec->hidden) + runner.logits +
+         runner.scratch) *
             sizeof(float);
     const std::uint64_t layer_block = kernels::kv_block_bytes(
         kv, static_cast<std::int32_t>(spec->kv_heads), static_cast<std::int32_t>(spec->head_dim));

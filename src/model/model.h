@@ -57,10 +57,18 @@ class Model {
     std::unique_ptr<Impl> impl_;
 };
 
+// What the model's runner holds beside it: [max_logit_rows, vocab] logits, and a row of the
+// vocabulary as each thread's scratch.
+struct RunnerFloats {
+    std::size_t logits = 0, scratch = 0;
+};
+[[nodiscard]] RunnerFloats runner_floats(std::int64_t vocab, std::int64_t max_logit_rows,
+                                         int num_threads);
+
 // What a model will take, before it is loaded (bytes).
 struct ModelSizes {
     std::uint64_t weights = 0;    // packed
-    std::uint64_t workspace = 0;  // buffers for ModelLimits
+    std::uint64_t workspace = 0;  // buffers for ModelLimits, and the runner's
     std::int64_t vocab = 0;
     std::int64_t context_length = 0;
     std::vector<KvGroup> groups;

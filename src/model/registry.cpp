@@ -22,7 +22,12 @@ std::span<const Architecture> architectures() {
 base::Result<DecoderSpec> read_decoder_spec(const formats::Checkpoint& checkpoint) {
     std::string known;
     for (const Architecture& architecture : architectures()) {
-        if (architecture.name == checkpoint.architecture) return architecture.read(checkpoint);
+        if (architecture.name == checkpoint.architecture) {
+            arch::Hyperparameters keys(checkpoint);
+            DecoderSpec spec = architecture.read(keys);
+            if (auto status = keys.finish(); !status) return std::move(status).error();
+            return spec;
+        }
         known += known.empty() ? "" : ", ";
         known += architecture.name;
     }

@@ -1,6 +1,7 @@
 #pragma once
 // The bound weights of a decoder: which tensor of the checkpoint plays which part, checked against
 // the spec's shapes. A tensor that plays no part refuses the load, so that nothing is ignored.
+// `embedding` borrows from the checkpoint's storage, which whoever keeps the weights keeps too.
 
 #include <cstdint>
 #include <string>

@@ -1,27 +1,30 @@
 #pragma once
-// Readers of the architectures' hyperparameters, one file each, and what they share.
+// Readers of the architectures' hyperparameters, one file each, and what they share. Faults are
+// recorded in the Hyperparameters; a spec is valid only when its finish() succeeds.
 
-#include "base/result.h"
-#include "formats/checkpoint.h"
+#include "model/arch/hyperparameters.h"
 #include "model/decoder_spec.h"
 
 namespace pagoda::model::arch {
 
-[[nodiscard]] base::Result<DecoderSpec> read_llama(const formats::Checkpoint& checkpoint);
-[[nodiscard]] base::Result<DecoderSpec> read_qwen2(const formats::Checkpoint& checkpoint);
-[[nodiscard]] base::Result<DecoderSpec> read_qwen3(const formats::Checkpoint& checkpoint);
-[[nodiscard]] base::Result<DecoderSpec> read_gemma2(const formats::Checkpoint& checkpoint);
-[[nodiscard]] base::Result<DecoderSpec> read_gemma3(const formats::Checkpoint& checkpoint);
+[[nodiscard]] DecoderSpec read_llama(Hyperparameters& keys);
+[[nodiscard]] DecoderSpec read_qwen2(Hyperparameters& keys);
+[[nodiscard]] DecoderSpec read_qwen3(Hyperparameters& keys);
+[[nodiscard]] DecoderSpec read_gemma2(Hyperparameters& keys);
+[[nodiscard]] DecoderSpec read_gemma3(Hyperparameters& keys);
 
 // The sizes that every decoder has: layers (all alike, full attention, rope 0), hidden, heads,
-// vocabulary, epsilon, one RopeSpec with its scaling. Contradictions are errors that name the key.
-[[nodiscard]] base::Result<DecoderSpec> read_sizes(const formats::Checkpoint& checkpoint,
-                                                   kernels::RopeStyle style);
+// vocabulary, epsilon, one RopeSpec with its scaling.
+[[nodiscard]] DecoderSpec read_sizes(Hyperparameters& keys, kernels::RopeStyle style);
 
-// A hyperparameter as a number, or `fallback` when the file has none.
-[[nodiscard]] base::Result<std::int64_t> int_or(const formats::Checkpoint& checkpoint,
-                                                std::string_view key, std::int64_t fallback);
-[[nodiscard]] base::Result<double> float_or(const formats::Checkpoint& checkpoint,
-                                            std::string_view key, double fallback);
+// rope.*: how `head_dim` dimensions are rotated, with the scaling of a model of that context.
+[[nodiscard]] RopeSpec read_rope(Hyperparameters& keys, const DecoderSpec& sizes,
+                                 kernels::RopeStyle style);
+
+// attention.sliding_window: 0 when there is none, or when it covers the whole context.
+[[nodiscard]] std::int64_t read_window(Hyperparameters& keys, std::int64_t context_length);
+
+// The largest context a file may claim; damaged and hostile files claim more.
+inline constexpr std::int64_t kMaxContext = std::int64_t{1} << 31;
 
 }  // namespace pagoda::model::arch

@@ -11,93 +11,81 @@
 namespace pagoda::model::arch {
 namespace {
 
-base::Result<DecoderSpec> read_gemma(const formats::Checkpoint& checkpoint) {
-    auto spec = read_sizes(checkpoint, kernels::RopeStyle::kHalves);
-    if (!spec) return spec.error();
-    spec->activation = kernels::GateKind::kGeluTanh;
-    spec->post_norms = Presence::kAlways;
-    spec->embedding_scale = std::sqrt(static_cast<float>(spec->hidden));
-    const auto attention_cap = float_or(checkpoint, "attn_logit_softcapping", 0.0);
-    const auto final_cap = float_or(checkpoint, "final_logit_softcapping", 0.0);
-    if (!attention_cap) return attention_cap.error();
-    if (!final_cap) return final_cap.error();
-    if (!(*attention_cap >= 0) || !(*final_cap >= 0))
-        return base::Error{base::ErrorCode::kDataLoss,
-                           fmt::format("{}: soft caps must not be negative, got {} and {}",
-                                       checkpoint.path, *attention_cap, *final_cap),
-                           "attn_logit_softcapping"};
-    spec->attention_soft_cap = static_cast<float>(*attention_cap);
-    spec->final_soft_cap = static_cast<float>(*final_cap);
+DecoderSpec read_gemma(Hyperparameters& keys) {
+    constexpr FloatRange kSoftCap = {0.0, 1e6};  // 0: none
+    DecoderSpec spec = read_sizes(keys, kernels::RopeStyle::kHalves);
+    spec.activation = kernels::GateKind::kGeluTanh;
+    spec.post_norms = Presence::kAlways;
+    spec.embedding_scale = std::sqrt(static_cast<float>(spec.hidden));
+    spec.attention_soft_cap =
+        static_cast<float>(keys.float_or("attn_logit_softcapping", 0.0, kSoftCap));
+    spec.final_soft_cap =
+        static_cast<float>(keys.float_or("final_logit_softcapping", 0.0, kSoftCap));
     return spec;
 }
 
-// Every `period`-th layer sees everything, the others their window.
-base::Status set_windows(const formats::Checkpoint& checkpoint, std::int64_t default_period,
-                         DecoderSpec& spec) {
-    const auto window = checkpoint.arch_int("attention.sliding_window");
-    if (!window) return window.error();
-    if (!window->has_value() || **window < 1)
-        return base::Error{base::ErrorCode::kDataLoss,
-                           fmt::format("{}: {}.attention.sliding_window is missing or below 1",
-                                       checkpoint.path, checkpoint.architecture),
-                           "attention.sliding_window"};
-    const auto pattern = checkpoint.arch_ints("attention.sliding_window_pattern");
-    if (!pattern) return pattern.error();
-    const bool per_layer = pattern->size() == spec.layers.size() && spec.layers.size() > 1;
-    if (pattern->size() > 1 && !per_layer)
-        return base::Error{
-            base::ErrorCode::kDataLoss,
-            fmt::format("{}: {}.attention.sliding_window_pattern has {} entries for {} layers",
-                        checkpoint.path, checkpoint.architecture, pattern->size(),
-                        spec.layers.size()),
-            "attention.sliding_window_pattern"};
-    const std::int64_t period = pattern->size() == 1 ? pattern->front() : default_period;
-    if (period < 1)
-        return base::Error{base::ErrorCode::kDataLoss,
-                           fmt::format("{}: {}.attention.sliding_window_pattern is {}, must be at "
-                                       "least 1",
-                                       checkpoint.path, checkpoint.architecture, period),
-                           "attention.sliding_window_pattern"};
-    std::int64_t number = 0;
-    for (LayerSpec& layer : spec.layers) {
-        const bool windowed = per_layer ? (*pattern)[static_cast<std::size_t>(number)] != 0
-                                        : (number + 1) % period != 0;
-        layer.window = windowed ? **window : 0;
-        ++number;
+// The largest model of each generation alone scales scores by the embedding's share of a head.
+void set_scale_of_27b(std::int64_t num_layers, DecoderSpec& spec) {
+    if (spec.num_layers() == num_layers)
+        spec.attention_scale =
+            1.0F / std::sqrt(static_cast<float>(spec.hidden) / static_cast<float>(spec.heads));
+}
+
+// Which layers have the window: as the file lists them, or all but every `period`-th.
+std::vector<bool> windowed_layers(Hyperparameters& keys, std::int64_t default_period,
+                                  std::int64_t num_layers) {
+    constexpr std::string_view kPattern = "attention.sliding_window_pattern";
+    const std::vector<std::int64_t> pattern = keys.ints(kPattern);
+    const auto entries = static_cast<std::int64_t>(pattern.size());
+    const bool is_per_layer = entries == num_layers && num_layers > 1;
+    if (entries > 1 && !is_per_layer)
+        keys.refuse(kPattern, fmt::format("has {} entries for {} layers", entries, num_layers));
+    std::int64_t period = entries == 1 ? pattern.front() : default_period;
+    if (period < 1) {
+        keys.refuse(kPattern, fmt::format("is {}, must be at least 1", period));
+        period = default_period;
     }
-    return {};
+    std::vector<bool> windowed;
+    for (std::int64_t number = 0; number < num_layers; ++number)
+        windowed.push_back(is_per_layer ? pattern[static_cast<std::size_t>(number)] != 0
+                                        : (number + 1) % period != 0);
+    return windowed;
+}
+
+// Windows of the layers; tells which they are, since a window as long as the context is none.
+std::vector<bool> set_windows(Hyperparameters& keys, std::int64_t default_period,
+                              DecoderSpec& spec) {
+    constexpr std::string_view kWindow = "attention.sliding_window";
+    const std::vector<bool> windowed = windowed_layers(keys, default_period, spec.num_layers());
+    const std::vector<std::int64_t> given = keys.ints(kWindow);
+    if (given.empty() || given.front() < 1) keys.refuse(kWindow, "is missing or below 1");
+    const std::int64_t window = read_window(keys, spec.context_length);
+    for (std::size_t number = 0; number < windowed.size(); ++number)
+        spec.layers[number].window = windowed[number] ? window : 0;
+    return windowed;
 }
 
 }  // namespace
 
-base::Result<DecoderSpec> read_gemma2(const formats::Checkpoint& checkpoint) {
-    auto spec = read_gemma(checkpoint);
-    if (!spec) return spec;
-    if (const auto set = set_windows(checkpoint, 2, *spec); !set) return set.error();
-    // The 27B model alone scales by the embedding's share of a head.
-    constexpr std::int64_t kLayersOf27B = 46;
-    if (spec->num_layers() == kLayersOf27B)
-        spec->attention_scale =
-            1.0F / std::sqrt(static_cast<float>(spec->hidden) / static_cast<float>(spec->heads));
+DecoderSpec read_gemma2(Hyperparameters& keys) {
+    DecoderSpec spec = read_gemma(keys);
+    static_cast<void>(set_windows(keys, 2, spec));
+    set_scale_of_27b(46, spec);
     return spec;
 }
 
-base::Result<DecoderSpec> read_gemma3(const formats::Checkpoint& checkpoint) {
-    auto spec = read_gemma(checkpoint);
-    if (!spec) return spec;
-    spec->qk_norm = Presence::kAlways;
-    if (const auto set = set_windows(checkpoint, 6, *spec); !set) return set.error();
-    const auto local_base = float_or(checkpoint, "rope.freq_base_swa", 10000.0);
-    if (!local_base) return local_base.error();
-    RopeSpec local = spec->ropes.front();
-    local.freq_base = *local_base;
+DecoderSpec read_gemma3(Hyperparameters& keys) {
+    DecoderSpec spec = read_gemma(keys);
+    spec.qk_norm = Presence::kAlways;
+    const std::vector<bool> windowed = set_windows(keys, 6, spec);
+    RopeSpec local = spec.ropes.front();
+    local.freq_base = keys.float_or("rope.freq_base_swa", 10000.0, {1.0, 1e12});
     local.scaling = {};  // scaling is for the layers that see everything
-    spec->ropes.push_back(local);
-    for (LayerSpec& layer : spec->layers) layer.rope = layer.window != 0 ? 1 : 0;
-    constexpr std::int64_t kLayersOf27B = 62;
-    if (spec->num_layers() == kLayersOf27B)
-        spec->attention_scale =
-            1.0F / std::sqrt(static_cast<float>(spec->hidden) / static_cast<float>(spec->heads));
+    local.has_divisors = false;
+    spec.ropes.push_back(local);
+    for (std::size_t number = 0; number < windowed.size(); ++number)
+        spec.layers[number].rope = windowed[number] ? 1 : 0;
+    set_scale_of_27b(62, spec);
     return spec;
 }
 

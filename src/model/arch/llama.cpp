@@ -5,13 +5,13 @@
 
 namespace pagoda::model::arch {
 
-base::Result<DecoderSpec> read_llama(const formats::Checkpoint& checkpoint) {
-    auto spec = read_sizes(checkpoint, kernels::RopeStyle::kInterleaved);
-    if (!spec) return spec.error();
-    spec->qkv_bias = Presence::kOptional;
-    const auto window = int_or(checkpoint, "attention.sliding_window", 0);
-    if (!window) return window.error();
-    for (LayerSpec& layer : spec->layers) layer.window = *window;
+DecoderSpec read_llama(Hyperparameters& keys) {
+    DecoderSpec spec = read_sizes(keys, kernels::RopeStyle::kInterleaved);
+    spec.qkv_bias = Presence::kOptional;
+    spec.output_bias = Presence::kOptional;
+    spec.mlp_bias = Presence::kOptional;
+    const std::int64_t window = read_window(keys, spec.context_length);
+    for (LayerSpec& layer : spec.layers) layer.window = window;
     return spec;
 }
 

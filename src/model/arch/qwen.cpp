@@ -7,33 +7,28 @@
 namespace pagoda::model::arch {
 namespace {
 
-base::Result<DecoderSpec> read_qwen(const formats::Checkpoint& checkpoint) {
-    auto spec = read_sizes(checkpoint, kernels::RopeStyle::kHalves);
-    if (!spec) return spec.error();
-    const auto window = int_or(checkpoint, "attention.sliding_window", 0);
-    if (!window) return window.error();
+DecoderSpec read_qwen(Hyperparameters& keys) {
+    DecoderSpec spec = read_sizes(keys, kernels::RopeStyle::kHalves);
     // Which layers a Qwen window is meant for is not in the file.
-    if (*window != 0 && *window < spec->context_length)
-        return base::Error{
-            base::ErrorCode::kUnsupported,
-            fmt::format("{}: {}.attention.sliding_window of {} is not supported; only 0, or at "
-                        "least the context of {}, is",
-                        checkpoint.path, checkpoint.architecture, *window, spec->context_length),
-            "attention.sliding_window"};
+    if (const std::int64_t window = read_window(keys, spec.context_length); window != 0)
+        keys.refuse("attention.sliding_window",
+                    fmt::format("of {} is not supported; only 0, or at least the context of {}, is",
+                                window, spec.context_length),
+                    base::ErrorCode::kUnsupported);
     return spec;
 }
 
 }  // namespace
 
-base::Result<DecoderSpec> read_qwen2(const formats::Checkpoint& checkpoint) {
-    auto spec = read_qwen(checkpoint);
-    if (spec) spec->qkv_bias = Presence::kAlways;
+DecoderSpec read_qwen2(Hyperparameters& keys) {
+    DecoderSpec spec = read_qwen(keys);
+    spec.qkv_bias = Presence::kAlways;
     return spec;
 }
 
-base::Result<DecoderSpec> read_qwen3(const formats::Checkpoint& checkpoint) {
-    auto spec = read_qwen(checkpoint);
-    if (spec) spec->qk_norm = Presence::kAlways;
+DecoderSpec read_qwen3(Hyperparameters& keys) {
+    DecoderSpec spec = read_qwen(keys);
+    spec.qk_norm = Presence::kAlways;
     return spec;
 }
 
