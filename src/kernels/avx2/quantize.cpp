@@ -63,45 +63,38 @@ HalfSums sums_of(__m256i codes) {
             _mm_cvtsi128_si32(_mm256_extracti128_si256(sums, 1))};
 }
 
-// The planes of a row, as floats and as integers.
-struct Planes {
-    std::byte* first;
-    std::int64_t groups;
-    void put(RowPlane plane, std::int64_t group, float value) const {
-        reinterpret_cast<float*>(first)[plane * groups + group] = value;
-    }
-    void put(RowPlane plane, std::int64_t group, std::int32_t value) const {
-        reinterpret_cast<std::int32_t*>(first)[plane * groups + group] = value;
-    }
-};
+template <class T>
+void put(std::byte* group, RowField field, T value) {
+    static_assert(sizeof value == 4);
+    *reinterpret_cast<T*>(group + field * 4) = value;
+}
 
-void put_sums(const Planes& planes, std::int64_t group, float scale, HalfSums sums) {
+void put_fields(std::byte* group, float scale, HalfSums sums) {
     const std::int32_t sum = sums.low + sums.high;
-    planes.put(kPlaneScale, group, scale);
-    planes.put(kPlaneScaledSum, group, scale * static_cast<float>(sum));
-    planes.put(kPlaneStart8, group, -8 * sum);
-    planes.put(kPlaneStart128, group, -128 * sum);
-    planes.put(kPlaneStart128Low, group, -128 * sums.low);
-    planes.put(kPlaneStart128High, group, -128 * sums.high);
-    planes.put(kPlaneLowSum, group, static_cast<float>(sums.low));
-    planes.put(kPlaneHighSum, group, static_cast<float>(sums.high));
+    put(group, kFieldScale, scale);
+    put(group, kFieldScaledSum, scale * static_cast<float>(sum));
+    put(group, kFieldStart8, -8 * sum);
+    put(group, kFieldStart128, -128 * sum);
+    put(group, kFieldStart128Low, -128 * sums.low);
+    put(group, kFieldStart128High, -128 * sums.high);
+    put(group, kFieldLowSum, static_cast<float>(sums.low));
+    put(group, kFieldHighSum, static_cast<float>(sums.high));
 }
 
 void quantize_row(const float* in, std::int64_t cols, std::byte* out) {
-    const Planes planes{out + cols, cols / kGroupValues};
-    for (std::int64_t group = 0; group < planes.groups; ++group) {
-        auto* codes = reinterpret_cast<__m256i*>(out + group * kGroupValues);
-        const Group values = load_group(in + group * kGroupValues);
+    for (const float* end = in + cols; in < end; in += kGroupValues, out += kRowGroupBytes) {
+        auto* codes = reinterpret_cast<__m256i*>(out);
+        const Group values = load_group(in);
         const std::int32_t bits = largest_bits(values);
         const float largest = from_bits(bits);
         if (bits >= kInfinityBits || largest < kTinyActivation) {
             _mm256_storeu_si256(codes, _mm256_setzero_si256());
-            put_sums(planes, group, bits >= kInfinityBits ? from_bits(kNanBits) : 0.0F, {0, 0});
+            put_fields(out, bits >= kInfinityBits ? from_bits(kNanBits) : 0.0F, {0, 0});
             continue;
         }
         const __m256i code = codes_of(values, 127.0F / largest);
         _mm256_storeu_si256(codes, code);
-        put_sums(planes, group, largest / 127.0F, sums_of(code));
+        put_fields(out, largest / 127.0F, sums_of(code));
     }
 }
 

@@ -110,11 +110,6 @@ struct TileVec {
         return _mm256_cvtepi32_ps(sum);
     }
 
-    // Not _mm_prefetch: g++ 12 drops calls of a function that does nothing else.
-    static void prefetch(const std::byte* address) {
-        asm volatile("prefetcht1 %0" : : "m"(*address));
-    }
-
   private:
     static I pairs(I words) { return _mm256_madd_epi16(words, _mm256_set1_epi16(1)); }
     static __m128i load_words(const std::byte* in) {

@@ -96,11 +96,6 @@ struct TileVec {
         return _mm512_cvtepi32_ps(sum);
     }
 
-    // Not _mm_prefetch: g++ 12 drops calls of a function that does nothing else.
-    static void prefetch(const std::byte* address) {
-        asm volatile("prefetcht1 %0" : : "m"(*address));
-    }
-
   private:
     static __m256i load_words(const std::byte* in) {
         return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));

@@ -5,6 +5,7 @@
 
 #include "kernels/args.h"
 #include "kernels/generic/decode_inl.h"
+#include "kernels/generic/prefetch_inl.h"
 #include "kernels/generic/store_inl.h"
 
 namespace pagoda::kernels {
@@ -153,7 +154,7 @@ template <class Vec, tensor::DType kDType>
     constexpr int kAheadBytes = 8192;
     const std::byte* from =
         tile + (first / kFloatRun + (kAheadBytes + kBytes - 1) / kBytes) * kBytes;
-    for (int at = 0; at < kBytes; at += 64) Vec::prefetch(from + at);
+    for (int at = 0; at < kBytes; at += 64) fetch_far(from + at);
 }
 
 template <class Vec, tensor::DType kDType>

@@ -64,18 +64,21 @@ constexpr TileLayout tile_layout(WeightFormat format) {
     return layout;
 }
 
-// A quantised row of K values: code[K] int8, then these planes of one 32-bit value per group.
-enum RowPlane {
-    kPlaneScale,         // f32
-    kPlaneScaledSum,     // f32, scale * float(sum of codes): what a minimum is multiplied with
-    kPlaneStart8,        // int32, -8 * sum: start of a dot product with codes that are 8 too high
-    kPlaneStart128,      // int32, -128 * sum
-    kPlaneStart128Low,   // -128 * sum of the codes of the first 16 values,
-    kPlaneStart128High,  // and of the last
-    kPlaneLowSum,        // f32, float(sum) of the first 16,
-    kPlaneHighSum,       // and of the last
-    kNumPlanes,
+// A quantised row: for each group one line of 64 bytes, the codes int8[32] and then fields of 32
+// bits, so that a group of a row is one line of the cache.
+constexpr int kRowGroupBytes = 64;
+enum RowField {          // in units of 4 bytes from the group's begin
+    kFieldScale = 8,     // f32
+    kFieldScaledSum,     // f32, scale * float(sum of codes): what a minimum is multiplied with
+    kFieldStart8,        // int32, -8 * sum: start of a dot product with codes that are 8 too high
+    kFieldStart128,      // int32, -128 * sum
+    kFieldStart128Low,   // -128 * sum of the codes of the first 16 values,
+    kFieldStart128High,  // and of the last
+    kFieldLowSum,        // f32, float(sum) of the first 16,
+    kFieldHighSum,       // and of the last
+    kFieldEnd,
 };
+static_assert(kFieldEnd * 4 == kRowGroupBytes);
 
 }  // namespace
 }  // namespace pagoda::kernels

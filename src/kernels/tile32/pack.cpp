@@ -122,8 +122,8 @@ void pack(const PackArgs& args) noexcept {
 
 std::size_t quantized_row_bytes(std::int64_t cols) {
     const std::size_t groups = index((cols + kGroupValues - 1) / kGroupValues);
-    const std::size_t bytes = groups * (kGroupValues + kNumPlanes * 4);
-    return ((bytes + 63) / 64 | 1) * 64;
+    // An odd number of lines: rows that lie a power of two apart would share few lines of L1.
+    return (groups | 1) * kRowGroupBytes;
 }
 
 }  // namespace pagoda::kernels::tile32
