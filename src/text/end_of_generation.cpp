@@ -49,7 +49,8 @@ struct Exception {
 constexpr Exception kExceptions[] = {
     {"<|end|>", "<|return|>"},     // one message of an answer in channels
     {"<|end|>", "<|flush|>"},      // the same in another family
-    {"</s>", "<|tool_response>"},  // text like HTML's
+    {"</s>", "<|tool_response>"},  // text like HTML's, here and in the next
+    {"</s>", "<end_of_turn>"},
 };
 
 void sort_unique(std::vector<base::TokenId>& ids) {

@@ -194,6 +194,17 @@ TEST(Tokenizer, EveryEndMarkerEndsGeneration) {
     EXPECT_TRUE(tokenizer->is_special(im_end)) << "the marker is never printed";
 }
 
+TEST(Tokenizer, ATagOfHtmlDoesNotEndTheAnswerOfAModelWhoseTurnsEndOtherwise) {
+    TokenizerSpec spec = test::byte_level_spec({});
+    const TokenId tag = test::add_token(spec, "</s>", TokenType::kUserDefined);
+    EXPECT_TRUE(make(spec)->is_end_of_generation(tag));
+    const TokenId end = test::add_token(spec, "<end_of_turn>", TokenType::kControl);
+    const auto tokenizer = make(spec);
+    EXPECT_FALSE(tokenizer->is_end_of_generation(tag));
+    EXPECT_TRUE(tokenizer->is_end_of_generation(end));
+    EXPECT_EQ(tokenizer->decode(encode(*tokenizer, "x</s>"), true), "x</s>");
+}
+
 TEST(Tokenizer, TheEndOfOneChannelIsNotTheEndOfTheAnswer) {
     TokenizerSpec spec = test::byte_level_spec({});
     const TokenId end = test::add_token(spec, "<|end|>", TokenType::kControl);
