@@ -1,9 +1,15 @@
 #!/usr/bin/env bash
-# What takes hours:  nightly.sh [FUZZ_SECONDS] [SOAK_SECONDS]   (defaults: 1800 per fuzzer, 3600)
+# What takes hours:  nightly.sh [--accept-gemma-terms] [FUZZ_SECONDS] [SOAK_SECONDS]   (defaults: 1800 per fuzzer, 3600)
+# With the flag the second model is fetched too (see fetch-model.sh); without it, its tests are skipped unless it is in the cache.
 # All stages of test.sh with long fuzzing, clang-tidy over every source, the clang Release build with all tests and benches, and a soak of
 # the server. Bench results go to build/bench/. A part that fails does not keep the next from running.
 set -uo pipefail
 
+accepts_gemma=no
+if [ "${1:-}" = --accept-gemma-terms ]; then
+    accepts_gemma=yes
+    shift
+fi
 fuzz_seconds=${1:-1800}
 soak_seconds=${2:-3600}
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -40,6 +46,9 @@ soak() {
     PAGODA_BIN=$PWD/build/release/apps/pagoda build/venv/bin/python -B tests/e2e/soak.py --seconds "$soak_seconds"
 }
 
+if [ "$accepts_gemma" = yes ]; then
+    part "second model" bash scripts/fetch-model.sh gemma3-270m --accept-gemma-terms
+fi
 part "all stages" bash scripts/test.sh --fuzz-seconds "$fuzz_seconds"
 part "clang-tidy on every source" python3 -B scripts/check_tidy.py --all
 part "clang Release" clang_release

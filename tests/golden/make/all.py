@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the reference data from nothing:  all.py WORK OUT --llama-cpp SOURCE_DIR --quantize BINARY --smollm2 FILE.gguf
+"""Makes the reference data from nothing:
+    all.py WORK OUT --llama-cpp SOURCE_DIR --quantize BINARY --smollm2 FILE.gguf --gemma3 FILE.gguf
 
 WORK receives the full set (checkpoints, every GGUF file), OUT what the repository keeps of it (see trim.py).
-Needs torch, transformers, safetensors, tokenizers, sentencepiece, numpy, gguf and jinja2; from llama.cpp its converter
-(a source tree) and its llama-quantize, which write files and compute none of the expected numbers.
+Needs torch, transformers, accelerate, safetensors, tokenizers, sentencepiece, numpy, gguf and jinja2; from llama.cpp its
+converter (a source tree) and its llama-quantize, which write files and compute none of the expected numbers.
 """
 import argparse
 import json
@@ -42,12 +43,17 @@ def main():
     parser.add_argument("--llama-cpp", type=Path, required=True)
     parser.add_argument("--quantize", type=Path, required=True)
     parser.add_argument("--smollm2", type=Path, required=True)
+    parser.add_argument("--gemma3", type=Path, required=True)
     options = parser.parse_args()
+    for needed in (options.llama_cpp / "convert_hf_to_gguf.py", options.quantize, options.smollm2, options.gemma3):
+        if not needed.is_file():  # found out before the models are made, not after
+            parser.error(f"there is no file {needed}")
     full = options.work.resolve()
     run(sys.executable, HERE / "models.py", full)
     convert(full, options.llama_cpp.resolve())
     run(sys.executable, HERE / "ggufquant.py", full, options.llama_cpp.resolve(), options.quantize.resolve())
     run(sys.executable, HERE / "smollm2.py", full, options.smollm2.resolve())
+    run(sys.executable, HERE / "gemma3.py", full, options.gemma3.resolve())
     run(sys.executable, HERE / "trim.py", full, options.out.resolve())
 
 

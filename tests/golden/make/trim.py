@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Cuts a full data set down to what the repository holds:  trim.py FULL OUT
 
-Numbers are copied as they stand. Three things are left out: the tensors of gemma2 and of the architectures that Pagoda
-does not run yet (their vocabulary stays), the F16 and BF16 files of gguf-quant (gguf/qwen2.gguf and gguf/llama.gguf have these
-types), and the white space of the JSON files.
+Numbers are copied as they stand. Four things are left out: models without a GGUF file, the tensors of gemma2 and of the
+architectures that Pagoda does not run yet (their vocabulary stays), the F16 and BF16 files of gguf-quant (gguf/qwen2.gguf and
+gguf/llama.gguf have these types), and the white space of the JSON files.
 """
 import json
 import shutil
@@ -33,8 +33,10 @@ def main(full, out):
             target = out / "gguf-quant" / source.name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
+    with_gguf = sorted(path.stem for path in (full / "gguf").glob("*.gguf"))
     for source in [full / "gguf" / "gpt-oss.golden.json", full / "gguf-quant" / "blocks.json", full / "gguf-quant" / "golden.json",
-                   full / "smollm2" / "golden.json", *sorted((full / "models").glob("*/golden.json"))]:
+                   full / "smollm2" / "golden.json", full / "gemma3-270m" / "golden.json",
+                   *(full / "models" / name / "golden.json" for name in with_gguf)]:
         golden = json.loads(source.read_text(encoding="utf-8"))
         if source == full / "gguf-quant" / "golden.json":
             for name in QUANT_LEFT_OUT:
