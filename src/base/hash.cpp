@@ -54,32 +54,4 @@ Hash128 hash128(std::string_view text, const HashKey& key) {
     return hash128(std::as_bytes(std::span(text)), key);
 }
 
-// The library keeps a pointer to the secret, hence the copy beside its state.
-struct Hasher128::State {
-    XXH3_state_t library;
-    std::array<std::byte, 192> secret;
-};
-
-Hasher128::Hasher128() : state_(std::make_unique<State>()) {
-    XXH3_128bits_reset(&state_->library);
-}
-
-Hasher128::Hasher128(const HashKey& key) : state_(std::make_unique<State>()) {
-    const std::span<const std::byte> secret = key.secret();
-    std::copy(secret.begin(), secret.end(), state_->secret.begin());
-    XXH3_128bits_reset_withSecret(&state_->library, state_->secret.data(), state_->secret.size());
-}
-
-Hasher128::~Hasher128() = default;
-Hasher128::Hasher128(Hasher128&&) noexcept = default;
-Hasher128& Hasher128::operator=(Hasher128&&) noexcept = default;
-
-void Hasher128::update(std::span<const std::byte> bytes) {
-    XXH3_128bits_update(&state_->library, bytes.data(), bytes.size());
-}
-
-Hash128 Hasher128::digest() const {
-    return from_library(XXH3_128bits_digest(&state_->library));
-}
-
 }  // namespace pagoda::base

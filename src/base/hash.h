@@ -1,14 +1,13 @@
 #pragma once
 // 128-bit hashes of bytes (XXH3). Equal on every machine and build for the same bytes and key. Not
 // cryptographic: a key that an attacker does not know keeps collisions from being built in advance,
-// and is what tables over outside data use. Value types; a Hasher128 belongs to one thread.
+// and is what tables over outside data use. Value types.
 
 #include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,24 +39,6 @@ class HashKey {
 [[nodiscard]] Hash128 hash128(std::span<const std::byte> bytes);
 [[nodiscard]] Hash128 hash128(std::span<const std::byte> bytes, const HashKey& key);
 [[nodiscard]] Hash128 hash128(std::string_view text, const HashKey& key);
-
-// The hash of pieces as they come: equals hash128() of all pieces joined.
-class Hasher128 {
-  public:
-    Hasher128();
-    explicit Hasher128(const HashKey& key);
-    ~Hasher128();
-    Hasher128(Hasher128&&) noexcept;
-    Hasher128& operator=(Hasher128&&) noexcept;
-
-    void update(std::span<const std::byte> bytes);
-    // The hash so far; more may follow.
-    [[nodiscard]] Hash128 digest() const;
-
-  private:
-    struct State;
-    std::unique_ptr<State> state_;
-};
 
 }  // namespace pagoda::base
 

@@ -56,34 +56,5 @@ TEST(Hash128, TheKeyDecides) {
     EXPECT_EQ(hash128("text", one), hash128(bytes_of("text"), one));
 }
 
-TEST(Hasher128, PiecesHashAsTheWhole) {
-    const std::vector<std::byte> bytes = counting_bytes(5000);
-    const HashKey key(bytes_of("key"));
-    for (const std::size_t piece_bytes : {1U, 7U, 64U, 1024U, 5000U}) {
-        Hasher128 plain;
-        Hasher128 keyed(key);
-        std::span<const std::byte> rest = bytes;
-        while (!rest.empty()) {
-            const auto piece = rest.first(std::min<std::size_t>(piece_bytes, rest.size()));
-            plain.update(piece);
-            keyed.update(piece);
-            rest = rest.subspan(piece.size());
-        }
-        EXPECT_EQ(plain.digest(), hash128(bytes));
-        EXPECT_EQ(keyed.digest(), hash128(bytes, key));
-    }
-}
-
-TEST(Hasher128, MayBeReadInBetweenAndMoved) {
-    const HashKey key(bytes_of("key"));
-    Hasher128 hasher(key);
-    EXPECT_EQ(hasher.digest(), hash128(std::span<const std::byte>(), key));
-    hasher.update(bytes_of("ab"));
-    EXPECT_EQ(hasher.digest(), hash128("ab", key));
-    Hasher128 moved = std::move(hasher);
-    moved.update(bytes_of("c"));
-    EXPECT_EQ(moved.digest(), hash128("abc", key));
-}
-
 }  // namespace
 }  // namespace pagoda::base

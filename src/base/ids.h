@@ -21,7 +21,6 @@ using RequestId = StrongId<struct RequestIdTag, std::uint64_t>;  // one API call
 using SeqId = StrongId<struct SeqIdTag, std::uint64_t>;          // one continuation of it
 using BlockId = StrongId<struct BlockIdTag, std::int32_t>;     // a run of 32 KV slots in one group
 using ClientId = StrongId<struct ClientIdTag, std::uint64_t>;  // who asks, for fairness
-using Rank = StrongId<struct RankTag, std::int32_t>;
 
 // A vocabulary entry. Plain: it is data that kernels and tokenizers do arithmetic on.
 using TokenId = std::int32_t;

@@ -72,7 +72,7 @@ static_assert(!std::is_assignable_v<SeqId&, RequestId>);
 static_assert(!std::is_convertible_v<std::uint64_t, SeqId>);
 static_assert(!std::is_convertible_v<SeqId, std::uint64_t>);
 static_assert(!std::equality_comparable_with<SeqId, RequestId>);
-static_assert(!std::equality_comparable_with<BlockId, Rank>);
+static_assert(!std::equality_comparable_with<BlockId, ClientId>);
 static_assert(sizeof(BlockId) == sizeof(std::int32_t));
 static_assert(std::is_trivially_copyable_v<BlockId>);
 static_assert(SeqId(1) < SeqId(2) && SeqId(3) == SeqId(3));

@@ -4,11 +4,13 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/core.h>
 #include <pthread.h>
 #include <sched.h>
 
 #include "base/check.h"
 #include "base/cpu_topology.h"
+#include "base/thread.h"
 #include "base/wait_word.h"
 
 namespace pagoda::base {
@@ -60,10 +62,6 @@ struct ThreadTeam::Impl {
     WaitWord generation;
     // Ends a job: the last worker to finish advances it.
     WaitWord finished;
-    // Releases a barrier: the last thread to arrive advances it. The word is the barrier's sense,
-    // so that a fast thread at the next barrier can't be mistaken for a slow one at this.
-    WaitWord barrier_phase;
-    alignas(64) std::atomic<int> num_arrived{0};
     alignas(64) std::atomic<int> num_working{0};
     std::atomic<bool> running{false};
 
@@ -86,31 +84,55 @@ struct ThreadTeam::Impl {
         }
     }
 
-    void start(int num_threads) {
+    Impl() = default;
+    Impl(const Impl&) = delete;
+    Impl& operator=(const Impl&) = delete;
+    ~Impl() {
+        CHECK(!running.load(), "a thread team is destroyed while it runs a job");
+        stopping = true;
+        generation.advance();
+        for (std::thread& worker : workers) worker.join();
+    }
+
+    [[nodiscard]] Status start(int num_threads) {
+        if (num_threads == 1) return {};
         const Placement placement = place(num_threads);
         const std::vector<int>& processors = placement.processors;
         spin = placement.spin;
         workers.reserve(static_cast<std::size_t>(num_threads - 1));
         for (int thread = 1; thread < num_threads; ++thread) {
-            std::thread& worker = workers.emplace_back([this, thread] { work(thread); });
-            pthread_setname_np(worker.native_handle(), "pagoda-compute");
+            auto worker = start_thread("pagoda-compute", [this, thread] { work(thread); });
+            if (!worker) {
+                return Error{worker.error().code,
+                             fmt::format("threads is {}, the system allows {}: {}", num_threads,
+                                         thread, worker.error().message),
+                             "threads"};
+            }
+            workers.push_back(std::move(worker).value());
             // Thread 0 is the caller's and stays as it is, beside the workers.
-            if (!processors.empty()) bind_to(worker, processors[static_cast<std::size_t>(thread)]);
+            if (!processors.empty())
+                bind_to(workers.back(), processors[static_cast<std::size_t>(thread)]);
         }
+        return {};
     }
 };
 
-ThreadTeam::ThreadTeam(int num_threads)
-    : num_threads_(num_threads), impl_(std::make_unique<Impl>()) {
+ThreadTeam::ThreadTeam(int num_threads, std::unique_ptr<Impl> impl)
+    : num_threads_(num_threads), impl_(std::move(impl)) {}
+
+ThreadTeam::ThreadTeam(int num_threads) : ThreadTeam(num_threads, std::make_unique<Impl>()) {
     CHECK(num_threads >= 1, "a thread team has at least one thread");
-    if (num_threads > 1) impl_->start(num_threads);
+    const Status started = impl_->start(num_threads);
+    CHECK(started.ok(), started.error().message);
 }
 
-ThreadTeam::~ThreadTeam() {
-    CHECK(!impl_->running.load(), "a thread team is destroyed while it runs a job");
-    impl_->stopping = true;
-    impl_->generation.advance();
-    for (std::thread& worker : impl_->workers) worker.join();
+ThreadTeam::~ThreadTeam() = default;
+
+Result<std::unique_ptr<ThreadTeam>> ThreadTeam::start(int num_threads) {
+    CHECK(num_threads >= 1, "a thread team has at least one thread");
+    auto impl = std::make_unique<Impl>();
+    if (auto started = impl->start(num_threads); !started) return std::move(started).error();
+    return std::unique_ptr<ThreadTeam>(new ThreadTeam(num_threads, std::move(impl)));
 }
 
 void ThreadTeam::run_erased(ErasedJob job, const void* context) noexcept {
@@ -128,17 +150,6 @@ void ThreadTeam::run_erased(ErasedJob job, const void* context) noexcept {
         job(context, 0);
     }
     impl_->running.store(false, std::memory_order_release);
-}
-
-void ThreadTeam::barrier() {
-    CHECK(impl_->running.load(std::memory_order_relaxed), "barrier() belongs inside run()");
-    const std::uint32_t phase = impl_->barrier_phase.value();
-    if (impl_->num_arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == num_threads_) {
-        impl_->num_arrived.store(0, std::memory_order_relaxed);
-        impl_->barrier_phase.advance();
-    } else {
-        impl_->barrier_phase.wait_while(phase, impl_->spin);
-    }
 }
 
 int ThreadTeam::allowed_cores() {

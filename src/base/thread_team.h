@@ -7,13 +7,17 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <type_traits>
+
+#include "base/result.h"
 
 namespace pagoda::base {
 
 class ThreadTeam {
   public:
-    // num_threads >= 1, the caller included.
+    // A team of num_threads >= 1, the caller included. Fails when the system allows fewer; those
+    // that were started are ended again.
+    [[nodiscard]] static Result<std::unique_ptr<ThreadTeam>> start(int num_threads);
+    // As start(), for a number that can't be refused; aborts when it is.
     explicit ThreadTeam(int num_threads);
     ~ThreadTeam();
     ThreadTeam(const ThreadTeam&) = delete;
@@ -45,17 +49,15 @@ class ThreadTeam {
         });
     }
 
-    // Inside run(): waits until every thread has arrived.
-    void barrier();
-
     // Physical cores this process may use: the smaller of affinity (one per core) and the floor of
     // the cgroup quota (v1 and v2, parent groups too), at least 1.
     [[nodiscard]] static int allowed_cores();
 
   private:
+    struct Impl;
+    ThreadTeam(int num_threads, std::unique_ptr<Impl> impl);
     using ErasedJob = void (*)(const void* context, int thread);
     void run_erased(ErasedJob job, const void* context) noexcept;
-    struct Impl;
     const int num_threads_;
     std::unique_ptr<Impl> impl_;
 };
