@@ -5,6 +5,9 @@
 #include <fmt/core.h>
 
 #include "base/byte_size.h"
+#include "kernels/args.h"
+#include "kv/index/block_pool.h"
+#include "sched/sequence.h"
 
 namespace pagoda::plan {
 namespace {
@@ -13,20 +16,21 @@ using base::Error;
 using base::ErrorCode;
 using base::format_byte_size;
 
-constexpr std::int64_t kBlock = kernels::kBlockTokens;
+constexpr std::int64_t kBlock = kv::kBlockTokens;
+static_assert(kBlock == kernels::kBlockTokens, "blocks that are planned are blocks that are kept");
 constexpr std::uint64_t kOther = std::uint64_t{64} << 20;  // queues, connections, text
 
 // KV blocks of every group when the group that sees everything has `blocks`. A windowed group never
-// needs more than its window for every sequence of a step.
+// needs more than lets every sequence advance, and one step's tokens in all.
 std::vector<std::int64_t> blocks_of_groups(const model::ModelSizes& sizes,
                                            const MemoryBudget& budget, std::int64_t blocks) {
     std::vector<std::int64_t> result;
     for (const model::KvGroup& group : sizes.groups) {
         std::int64_t count = blocks;
         if (group.window > 0)
-            count = std::min(
-                count, budget.max_num_seqs * blocks_of_sequence(group.window, blocks * kBlock,
-                                                                budget.max_num_batched_tokens));
+            count = std::min(count, budget.max_num_seqs * sched::blocks_to_advance(blocks * kBlock,
+                                                                                   group.window) +
+                                        kv::blocks_for(budget.max_num_batched_tokens));
         result.push_back(count);
     }
     return result;
@@ -87,14 +91,6 @@ base::Status set_length(const model::ModelSizes& sizes, const MemoryBudget& budg
 
 }  // namespace
 
-std::int64_t blocks_of_sequence(std::int64_t window, std::int64_t tokens,
-                                std::int64_t step_tokens) {
-    const std::int64_t all = (tokens + kBlock - 1) / kBlock;
-    if (window == 0) return all;
-    // The window before a step's first token, the step itself, and a block cut at either end.
-    return std::min(all, (window + step_tokens + kBlock - 1) / kBlock + 1);
-}
-
 base::Result<MemoryPlan> make_memory_plan(const model::ModelSizes& sizes,
                                           const MemoryBudget& budget) {
     MemoryPlan plan;
@@ -125,7 +121,7 @@ base::Result<MemoryPlan> make_memory_plan(const model::ModelSizes& sizes,
                      "kv_cache_memory"};
     const std::int64_t length =
         std::min(budget.max_model_len.value_or(sizes.context_length), sizes.context_length);
-    const std::int64_t useful = budget.max_num_seqs * blocks_of_sequence(0, length, 0);
+    const std::int64_t useful = budget.max_num_seqs * kv::blocks_for(length);
     const std::int64_t blocks =
         fit_blocks(sizes, budget, budget.kv_cache_bytes.value_or(room), useful);
     plan.group_blocks = blocks_of_groups(sizes, budget, blocks);
@@ -134,8 +130,8 @@ base::Result<MemoryPlan> make_memory_plan(const model::ModelSizes& sizes,
         return std::move(status).error();
     plan.kv_bytes = bytes_of_blocks(sizes, plan.group_blocks);
     plan.kv_tokens = blocks * kBlock;
-    plan.full_sequences = static_cast<double>(blocks) /
-                          static_cast<double>(blocks_of_sequence(0, plan.max_model_len, 0));
+    plan.full_sequences =
+        static_cast<double>(blocks) / static_cast<double>(kv::blocks_for(plan.max_model_len));
     return plan;
 }
 

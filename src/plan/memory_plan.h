@@ -29,7 +29,7 @@ struct MemoryPlan {
     std::uint64_t other_bytes = 0;  // the process itself, tokenizer, queues
     std::uint64_t kv_bytes = 0;
     std::vector<std::int64_t> group_blocks;  // KV blocks per group
-    std::int64_t kv_tokens = 0;              // positions that the fullest-looking group holds
+    std::int64_t kv_tokens = 0;              // positions of the group that sees everything
     std::int64_t max_model_len = 0;
     bool max_model_len_lowered = false;  // from the model's context, to fit
     double full_sequences = 0;           // sequences of max_model_len that fit at once
@@ -41,10 +41,5 @@ struct MemoryPlan {
 // Errors name what does not fit, how much it needs and how much there is, and what to change.
 [[nodiscard]] base::Result<MemoryPlan> make_memory_plan(const model::ModelSizes& sizes,
                                                         const MemoryBudget& budget);
-
-// Blocks that one sequence of `tokens` takes in a group, when a step computes at most
-// `step_tokens` of it.
-[[nodiscard]] std::int64_t blocks_of_sequence(std::int64_t window, std::int64_t tokens,
-                                              std::int64_t step_tokens);
 
 }  // namespace pagoda::plan

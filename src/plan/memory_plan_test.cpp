@@ -80,14 +80,18 @@ TEST(MemoryPlan, WindowedLayersTakeOnlyTheirWindowForEverySequence) {
     sizes.block_bytes = {kMiB, kMiB};
     const auto plan = make_memory_plan(sizes, budget(4096 * kMiB));
     ASSERT_TRUE(plan.ok());
-    EXPECT_EQ(plan->group_blocks[0], 8 * blocks_of_sequence(512, 8192, 512));
+    // 512 tokens span at most 17 blocks; a step brings 512 tokens more in all, not for each.
+    EXPECT_EQ(plan->group_blocks[0], 8 * 17 + 16);
     EXPECT_EQ(plan->group_blocks[1], 8 * 256);
 }
 
-TEST(BlocksOfSequence, AWindowBoundsThem) {
-    EXPECT_EQ(blocks_of_sequence(0, 33, 512), 2);
-    EXPECT_EQ(blocks_of_sequence(16, 8192, 32), 3);
-    EXPECT_EQ(blocks_of_sequence(16, 20, 512), 1);
+TEST(MemoryPlan, AWindowedGroupHasNoMoreBlocksThanTheFullOne) {
+    model::ModelSizes sizes = full_attention();
+    sizes.groups = {{.window = 8000, .layers = {0}}, {.window = 0, .layers = {1}}};
+    sizes.block_bytes = {kMiB, kMiB};
+    const auto plan = make_memory_plan(sizes, budget(284 * kMiB));
+    ASSERT_TRUE(plan.ok());
+    EXPECT_EQ(plan->group_blocks, (std::vector<std::int64_t>{50, 50}));
 }
 
 }  // namespace
