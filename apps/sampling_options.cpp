@@ -78,6 +78,7 @@ base::Status set_sampling_option(std::string_view name, std::string_view value,
         return {};
     }
     std::vector<std::string_view> known;
+    known.reserve(std::size(kOptions));
     for (const OptionSpec& option : kOptions) known.push_back(option.name);
     const std::string_view nearest = base::nearest_name(name, known);
     return base::invalid(

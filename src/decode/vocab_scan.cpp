@@ -152,7 +152,7 @@ RowPeak find_peak(std::span<const float> row) noexcept {
         for (std::size_t i = 0; i < kVectors; ++i) {
             const Floats values = load(row.data() + first + i * kVector);
             peaks[i] = larger(values, peaks[i]);
-            nans[i] |= values != values;
+            nans[i] |= values != values;  // NOLINT(misc-redundant-expression): true of NaN
         }
     }
     RowPeak peak{kLowest, false};

@@ -143,6 +143,7 @@ std::vector<TypeTotal> count_types(const Checkpoint& checkpoint) {
         total.bytes += tensor.view.bytes;
     }
     std::vector<TypeTotal> totals;
+    totals.reserve(by_type.size());
     for (const auto& [dtype, total] : by_type) totals.push_back(total);
     std::stable_sort(totals.begin(), totals.end(),
                      [](const TypeTotal& a, const TypeTotal& b) { return a.bytes > b.bytes; });

@@ -114,6 +114,7 @@ Result<std::vector<GgufTensor>> lay_out_tensors(std::span<const std::byte> file,
                                                 std::size_t header_bytes, std::uint64_t alignment,
                                                 std::vector<TensorPlace> places) {
     std::vector<std::string_view> names;
+    names.reserve(places.size());
     for (const TensorPlace& place : places) names.push_back(place.tensor.name);
     if (const auto twice = find_duplicate(std::move(names)))
         return Error{ErrorCode::kDataLoss,

@@ -125,6 +125,7 @@ class GgufParser final {
             file_.entries.push_back(*std::move(entry));
         }
         std::vector<std::string_view> keys;
+        keys.reserve(file_.entries.size());
         for (const GgufEntry& entry : file_.entries) keys.push_back(entry.key);
         if (const auto twice = find_duplicate(std::move(keys)))
             return damaged(fmt::format("key '{}' occurs twice", printable(*twice)),

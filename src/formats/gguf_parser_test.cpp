@@ -189,7 +189,7 @@ TEST(GgufParser, RefusesAlignmentsThatAreNoPowerOfTwo) {
 }
 
 TEST(GgufParser, RefusesImpossibleShapes) {
-    const auto shaped = [](std::vector<std::uint64_t> extents, std::uint32_t type) {
+    const auto shaped = [](const std::vector<std::uint64_t>& extents, std::uint32_t type) {
         RawGguf raw;
         raw.header(3, 1, 0).text("w").put(static_cast<std::uint32_t>(extents.size()));
         for (const std::uint64_t extent : extents) raw.put(extent);

@@ -50,11 +50,11 @@ constexpr std::int64_t kColumns[] = {1, 2, 7, 15, 16, 17, 63, 64, 65, 80, 576, 1
 struct NormInput {
     std::int64_t cols;
     std::vector<float> x, weight, bias;
-    NormInput(std::int64_t rows, std::int64_t cols_, float mean)
-        : cols(cols_),
-          x(random_values(rows * cols_, 3, 1, mean)),
-          weight(random_values(cols_, 1, 2)),
-          bias(random_values(cols_, 1, 3)) {}
+    NormInput(std::int64_t rows, std::int64_t num_cols, float mean)
+        : cols(num_cols),
+          x(random_values(rows * num_cols, 3, 1, mean)),
+          weight(random_values(num_cols, 1, 2)),
+          bias(random_values(num_cols, 1, 3)) {}
 
     std::vector<float> rms(const Kernels& kernels, std::int64_t row, std::int64_t rows) const {
         std::vector<float> out(static_cast<std::size_t>(rows * cols));

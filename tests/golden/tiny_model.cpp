@@ -100,6 +100,7 @@ std::vector<std::vector<float>> TinyModel::step(const std::vector<Slice>& slices
             wanted.push_back(static_cast<std::int32_t>(first + row));
     }
     std::vector<kernels::PagedKvView> views;
+    views.reserve(static_cast<std::size_t>(model_->spec().num_layers()));
     for (int layer = 0; layer < static_cast<int>(model_->spec().num_layers()); ++layer)
         views.push_back(store_->layer_view(layer));
     model_->forward({.tokens = tokens, .sequences = parts}, views);

@@ -196,7 +196,7 @@ Value get_slice(Runtime& runtime, const Value& object, const SliceBounds& bounds
         const SliceRange part = resolve_slice(bounds, static_cast<std::size_t>(*numbers.length()));
         return make_object(numbers.part(part.start, part.stop, part.step));
     }
-    const Value sequence = object;
+    const Value& sequence = object;
     const SliceRange range = resolve_slice(bounds, sequence.items().size());
     std::vector<Value> items;
     runtime.heap().require(static_cast<std::size_t>(range.count) * sizeof(Value));

@@ -141,6 +141,7 @@ Evaluator::Flow Evaluator::exec_capture(const CaptureStmt& statement) {
 Evaluator::Flow Evaluator::exec_with(const WithStmt& statement) {
     // All values are computed outside, before any name is bound.
     std::vector<Value> values;
+    values.reserve(statement.bindings.size());
     for (const auto& [target, expr] : statement.bindings) values.push_back(eval(*expr));
     const InScope scope(*this);
     for (std::size_t at = 0; at < values.size(); ++at) {
@@ -306,6 +307,7 @@ std::optional<Value> Macro::attribute(Runtime& runtime, std::string_view name) {
     if (name == "caller") return Value(signature.uses_caller);
     if (name != "arguments") return {};
     std::vector<Value> names;
+    names.reserve(signature.parameters.size());
     for (const Symbol parameter : signature.parameters) {
         names.push_back(runtime.heap().text(
             evaluator_.program_.tree().symbols[static_cast<std::size_t>(parameter)]));

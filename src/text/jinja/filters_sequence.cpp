@@ -115,13 +115,16 @@ Value sort(Runtime& runtime, const Value& subject, const Bound& arguments) {
     const Value sequence = to_sequence(runtime, subject);
     const Charge charge = runtime.heap().charge(sequence.items().size() * sizeof(Keyed));
     std::vector<Keyed> keyed;
+    keyed.reserve(sequence.items().size());
     for (const Value& item : sequence.items()) {
         std::vector<Value> keys;
+        keys.reserve(paths.size());
         for (const AttributePath& path : paths) keys.push_back(path.of(runtime, item));
         keyed.push_back({runtime.heap().list(std::move(keys)), item});
     }
     sort_by_key(runtime, keyed, arguments.boolean(0, false));
     std::vector<Value> items;
+    items.reserve(keyed.size());
     for (Keyed& each : keyed) items.push_back(std::move(each.item));
     return runtime.heap().list(std::move(items));
 }

@@ -61,7 +61,8 @@ std::string sign_text(bool is_negative, char sign) {
 }
 
 // Pads a number: '=' puts the fill between sign and digits.
-std::string padded_number(const std::string& sign, std::string digits, const NumberFormat& format) {
+std::string padded_number(const std::string& sign, const std::string& digits,
+                          const NumberFormat& format) {
     const std::size_t width = static_cast<std::size_t>(std::max<std::int64_t>(format.width, 0));
     const std::size_t size = sign.size() + digits.size();
     if (size >= width) return sign + digits;

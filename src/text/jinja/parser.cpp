@@ -403,9 +403,7 @@ Target Parser::parse_target(bool allows_tuple) {
             next();
             parts.push_back(parse_target(true));
             expect_operator(")");
-        } else if (!parts.empty() && current().kind != TokenKind::kName) {
-            break;
-        } else if (!parts.empty() && is_name("in")) {
+        } else if (!parts.empty() && (current().kind != TokenKind::kName || is_name("in"))) {
             break;
         } else {
             parts.push_back(parse_single_target());

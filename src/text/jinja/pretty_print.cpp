@@ -37,13 +37,12 @@ class PrettyPrinter {
         const Runtime::Level level(runtime_);
         runtime_.tick();
         const std::string flat = repr(value);
-        if (length_of_text(flat) <= kWidth - place.indent - place.allowance) {
-            out_.append(flat);
-        } else if (value.is_dict() && value.dict().size() != 0) {
+        const bool fits = length_of_text(flat) <= kWidth - place.indent - place.allowance;
+        if (!fits && value.is_dict() && value.dict().size() != 0) {
             write_dict(value.dict(), place);
-        } else if (value.is_sequence() && !value.items().empty()) {
+        } else if (!fits && value.is_sequence() && !value.items().empty()) {
             write_items(value, place);
-        } else if (value.is_text()) {
+        } else if (!fits && value.is_text()) {
             write_text(value.view(), flat, place);
         } else {
             out_.append(flat);
