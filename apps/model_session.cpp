@@ -112,7 +112,9 @@ base::Status ModelSession::choose_device() {
                         threads, allowed));
     if (base::allowed_cpus().size() == 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1)
         logger_.warning("the affinity mask allows one processor of this machine alone");
-    team_ = std::make_unique<base::ThreadTeam>(threads);
+    auto team = base::ThreadTeam::start(threads);
+    if (!team) return std::move(team).error();
+    team_ = std::move(team).value();
     device_ = {
         .kernels = *variant, .team = team_.get(), .activation_mode = settings_.activation_mode};
     return {};
@@ -197,15 +199,16 @@ base::Status ModelSession::start(const std::string& model_name) {
         return engine::load_runner(checkpoint_, device_, options);
     }();
     if (!runner) return at_file(checkpoint_.path, runner.error());
-    engine_ =
-        std::make_unique<engine::Engine>(engine::EngineParts{.executor = std::move(runner).value(),
-                                                             .tokenizer = text_.tokenizer.get(),
-                                                             .vocab_size = sizes_.vocab,
-                                                             .scheduler = settings_.scheduler,
-                                                             .model_name = model_name,
-                                                             .metrics = &metrics_,
-                                                             .logger = &logger_,
-                                                             .clock = &base::system_clock()});
+    auto engine = engine::Engine::start({.executor = std::move(runner).value(),
+                                         .tokenizer = text_.tokenizer.get(),
+                                         .vocab_size = sizes_.vocab,
+                                         .scheduler = settings_.scheduler,
+                                         .model_name = model_name,
+                                         .metrics = &metrics_,
+                                         .logger = &logger_,
+                                         .clock = &base::system_clock()});
+    if (!engine) return std::move(engine).error();
+    engine_ = std::move(engine).value();
     load_seconds_ = std::chrono::duration<double>(base::system_clock().now() - began).count();
     return {};
 }

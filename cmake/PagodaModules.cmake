@@ -1,6 +1,7 @@
 # pagoda_module(NAME [DEPS module...] [LIBS library...] [EXCLUDE regex]):
 # a static library pagoda_NAME of the .cpp files below the current folder, and, with PAGODA_TESTS, one
-# executable NAME_test of its *_test.cpp files. The folder is the list of sources.
+# executable NAME_test of its *_test.cpp files. The folder is the list of sources. What stands in *_for_test.cpp is in
+# neither, but in pagoda_NAME_for_test, which the tests of this module and of those above it get, and the fuzzers.
 #
 # pagoda_test(NAME COMMAND word... [LABELS label...] [ENVIRONMENT NAME=value...]):
 # registers a test and gives it what every test of ours needs.
@@ -32,8 +33,10 @@ function(pagoda_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND;LABELS;ENVIRONMENT")
   add_test(NAME ${name} COMMAND ${arg_COMMAND})
   # Each test leaves its counts in a file of its own, from which scripts/run_tests.py adds them up.
+  set(variables PAGODA_GOLDEN=${CMAKE_BINARY_DIR}/golden PAGODA_SUITES=${CMAKE_SOURCE_DIR}/tests
+    GTEST_OUTPUT=json:${CMAKE_BINARY_DIR}/results/${name}.json ${arg_ENVIRONMENT})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 900 SKIP_RETURN_CODE 77
-    ENVIRONMENT "PAGODA_GOLDEN=${CMAKE_SOURCE_DIR}/tests/golden;GTEST_OUTPUT=json:${CMAKE_BINARY_DIR}/results/${name}.json;${arg_ENVIRONMENT}")
+    ENVIRONMENT "${variables}")
 endfunction()
 
 function(pagoda_module name)
@@ -42,6 +45,9 @@ function(pagoda_module name)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  set(fixtures ${tests})
+  list(FILTER fixtures INCLUDE REGEX "_for_test\\.cpp$")
+  list(FILTER tests EXCLUDE REGEX "_for_test\\.cpp$")
   if(arg_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "${arg_EXCLUDE}")
     list(FILTER tests EXCLUDE REGEX "${arg_EXCLUDE}")
@@ -54,8 +60,17 @@ function(pagoda_module name)
     add_library(pagoda_${name} INTERFACE)
     target_link_libraries(pagoda_${name} INTERFACE pagoda_flags ${deps})
   endif()
+  if(fixtures)
+    add_library(pagoda_${name}_for_test STATIC EXCLUDE_FROM_ALL ${fixtures})
+    target_link_libraries(pagoda_${name}_for_test PUBLIC pagoda_${name})
+  endif()
   if(PAGODA_TESTS AND tests)
     add_executable(${name}_test ${tests})
+    foreach(module pagoda_${name} ${deps})
+      if(TARGET ${module}_for_test)
+        target_link_libraries(${name}_test PRIVATE ${module}_for_test)
+      endif()
+    endforeach()
     target_link_libraries(${name}_test PRIVATE pagoda_${name} ${arg_LIBS} GTest::gtest_main)
     pagoda_test(${name} COMMAND ${name}_test LABELS unit)
   endif()

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "base/check.h"
-#include "sched/fake_executor.h"
+#include "sched/fake_executor_for_test.h"
 #include "sched/scheduler.h"
 
 namespace {
@@ -54,8 +54,8 @@ class Session {
         sched::SequenceSpec spec;
         spec.seq = SeqId(num_submitted_);
         spec.client = ClientId(static_cast<std::uint64_t>(bytes.number(0, 3)));
-        spec.prompt_tokens = bytes.number(1, 250);
-        spec.max_total_tokens = spec.prompt_tokens + bytes.number(1, 250);
+        spec.num_prompt_tokens = bytes.number(1, 250);
+        spec.max_total_tokens = spec.num_prompt_tokens + bytes.number(1, 250);
         spec.priority = static_cast<std::int32_t>(bytes.number(-2, 2));
         spec.max_step_tokens = bytes.number(0, 1) * bytes.number(1, 40);
         const std::int64_t num_outputs = bytes.number(1, 250);
@@ -71,16 +71,17 @@ class Session {
 
     // `failing` names the part of the plan that ends with an error, if there are so many.
     void step(std::int64_t failing) {
-        const sched::StepPlan plan = scheduler_.plan(now_);
+        const sched::StepPlan plan = scheduler_.plan();
         const sched::SchedulerStats before = scheduler_.stats();
-        CHECK(!plan.sequences.empty() || before.running + before.waiting == 0,
+        CHECK(!plan.sequences.empty() ||
+                  before.num_running + before.num_waiting + before.num_preempted == 0,
               "a step without progress");
         sched::StepResult result = executor_.run(plan);
         if (failing < std::ssize(result.sequences)) {
             result.sequences[static_cast<std::size_t>(failing)].finish =
                 sched::FinishReason::kError;
         }
-        scheduler_.commit(plan, result, now_);
+        scheduler_.commit(plan, result);
         scheduler_.check_invariants();
         now_ += std::chrono::milliseconds(7);
     }
@@ -90,7 +91,7 @@ class Session {
             CHECK(left > 0, "the load does not drain");
             step(1'000'000);
         }
-        CHECK(scheduler_.stats().blocks_used == 0 && executor_.num_known() == 0,
+        CHECK(scheduler_.stats().num_blocks_used == 0 && executor_.num_known() == 0,
               "something is left behind");
     }
 

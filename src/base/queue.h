@@ -21,7 +21,7 @@ class BlockingQueue {
     [[nodiscard]] bool try_push(T&& value) {
         {
             const std::lock_guard lock(mutex_);
-            if (closed_ || values_.size() >= max_size_) return false;
+            if (is_closed_ || values_.size() >= max_size_) return false;
             values_.push_back(std::move(value));
         }
         ready_.notify_one();
@@ -31,7 +31,7 @@ class BlockingQueue {
     // Waits for a value; empty when closed and drained.
     [[nodiscard]] std::optional<T> pop() {
         std::unique_lock lock(mutex_);
-        ready_.wait(lock, [this] { return closed_ || !values_.empty(); });
+        ready_.wait(lock, [this] { return is_closed_ || !values_.empty(); });
         return take();
     }
 
@@ -50,21 +50,21 @@ class BlockingQueue {
     // Waits until there is a value or the queue is closed.
     void wait() {
         std::unique_lock lock(mutex_);
-        ready_.wait(lock, [this] { return closed_ || !values_.empty(); });
+        ready_.wait(lock, [this] { return is_closed_ || !values_.empty(); });
     }
 
     // Wakes every waiter; later pushes fail, queued values can still be taken.
     void close() {
         {
             const std::lock_guard lock(mutex_);
-            closed_ = true;
+            is_closed_ = true;
         }
         ready_.notify_all();
     }
 
-    [[nodiscard]] bool closed() const {
+    [[nodiscard]] bool is_closed() const {
         const std::lock_guard lock(mutex_);
-        return closed_;
+        return is_closed_;
     }
     [[nodiscard]] std::size_t size() const {
         const std::lock_guard lock(mutex_);
@@ -83,8 +83,8 @@ class BlockingQueue {
     const std::size_t max_size_;
     mutable std::mutex mutex_;
     std::condition_variable ready_;
-    std::deque<T> values_;  // guarded by mutex_
-    bool closed_ = false;   // guarded by mutex_
+    std::deque<T> values_;    // guarded by mutex_
+    bool is_closed_ = false;  // guarded by mutex_
 };
 
 }  // namespace pagoda::base

@@ -41,7 +41,7 @@ TEST(BlockingQueue, AClosedQueueGivesWhatItHoldsAndThenEnds) {
     BlockingQueue<int> queue;
     EXPECT_TRUE(queue.try_push(1));
     queue.close();
-    EXPECT_TRUE(queue.closed());
+    EXPECT_TRUE(queue.is_closed());
     EXPECT_FALSE(queue.try_push(2));
     EXPECT_EQ(queue.pop(), 1);
     EXPECT_EQ(queue.pop(), std::nullopt);

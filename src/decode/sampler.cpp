@@ -18,6 +18,10 @@ bool counts_history(const SamplingParams& params) {
            params.frequency_penalty != 0.0;
 }
 
+bool is_usable(const RowPeak& peak) {
+    return !peak.has_nan && std::isfinite(peak.value);
+}
+
 bool is_greedy(const SamplingParams& params) {
     return params.temperature < kGreedyBelowTemperature;
 }
@@ -114,9 +118,8 @@ SampledToken Sampler::sample(std::span<const float> logits, std::int64_t positio
                              std::span<float> scratch) const {
     CHECK(std::ssize(logits) == state_->vocab_size, "logits must have the vocabulary's size");
     CHECK(scratch.size() >= logits.size(), "scratch must have the vocabulary's size");
-    const SampledToken not_finite{0, std::nullopt, false};
     RowPeak peak = find_peak(logits);
-    if (peak.has_nan || !std::isfinite(peak.value)) return not_finite;
+    if (!is_usable(peak)) return {.fault = SamplingFault::kNotFinite};
 
     const std::span<float> edited = scratch.first(logits.size());
     const EditContext context{params_, state_->history, state_->held_back, state_->num_outputs};
@@ -128,7 +131,7 @@ SampledToken Sampler::sample(std::span<const float> logits, std::int64_t positio
         edit.apply(context, edited);
     }
     if (is_edited) peak = find_peak(edited);
-    if (peak.has_nan || !std::isfinite(peak.value)) return not_finite;
+    if (!is_usable(peak)) return {.fault = SamplingFault::kNoToken};
 
     SampledToken sampled;
     if (is_greedy(params_)) {
@@ -142,11 +145,14 @@ SampledToken Sampler::sample(std::span<const float> logits, std::int64_t positio
     return sampled;
 }
 
-TokenLogprob token_logprob(std::span<const float> logits, base::TokenId token, int top) {
+std::optional<TokenLogprob> token_logprob(std::span<const float> logits, base::TokenId token,
+                                          int top) {
     CHECK(token >= 0 && token < std::ssize(logits), "the token is outside the vocabulary");
     CHECK(top >= 0, "the number of alternatives is negative");
     const auto index = static_cast<std::size_t>(token);
-    const float peak = find_peak(logits).value;
+    const RowPeak row_peak = find_peak(logits);
+    if (!is_usable(row_peak)) return std::nullopt;
+    const float peak = row_peak.value;
     const double log_total = static_cast<double>(peak) + std::log(sum_exp_row(logits, peak));
     const auto logprob_of = [log_total](float logit) {
         return static_cast<float>(static_cast<double>(logit) - log_total);

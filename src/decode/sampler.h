@@ -28,10 +28,16 @@ struct TokenLogprob {
     std::vector<Alternative> top;  // best first
 };
 
+// Why there is no token; the request must fail.
+enum class SamplingFault : std::uint8_t {
+    kNotFinite,  // the model's logits hold NaN, or have no finite peak
+    kNoToken,    // logit_bias, penalties and min_tokens leave none
+};
+
 struct SampledToken {
     base::TokenId token = 0;
     std::optional<TokenLogprob> logprob;  // when asked for
-    bool is_finite = true;                // false: the logits held NaN; the request must fail
+    std::optional<SamplingFault> fault;
 };
 
 class Sampler {
@@ -58,8 +64,9 @@ class Sampler {
     std::unique_ptr<State> state_;
 };
 
-// Log-probability, rank and the `top` best of a token under raw logits.
-[[nodiscard]] TokenLogprob token_logprob(std::span<const float> logits, base::TokenId token,
-                                         int top);
+// Log-probability, rank and the `top` best of a token under raw logits. Nothing where they hold NaN
+// or have no finite peak.
+[[nodiscard]] std::optional<TokenLogprob> token_logprob(std::span<const float> logits,
+                                                        base::TokenId token, int top);
 
 }  // namespace pagoda::decode

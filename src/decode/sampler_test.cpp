@@ -84,11 +84,25 @@ TEST(Sampler, GreedyTakesTheLargestAndTiesGoToTheLowerId) {
 TEST(Sampler, NanAndInfiniteLogitsAreReportedNotSampled) {
     for (const SamplingParams& params : {greedy(), seeded(1)}) {
         const Sampler sampler = make_sampler(params, 3);
-        EXPECT_FALSE(sample(sampler, {0, kNan, 1}).is_finite);
-        EXPECT_FALSE(sample(sampler, {0, kInfinity, 1}).is_finite);
-        EXPECT_FALSE(sample(sampler, {-kInfinity, -kInfinity, -kInfinity}).is_finite);
-        EXPECT_TRUE(sample(sampler, {0, -kInfinity, 1}).is_finite);
+        EXPECT_EQ(sample(sampler, {0, kNan, 1}).fault, SamplingFault::kNotFinite);
+        EXPECT_EQ(sample(sampler, {0, kInfinity, 1}).fault, SamplingFault::kNotFinite);
+        EXPECT_EQ(sample(sampler, {-kInfinity, -kInfinity, -kInfinity}).fault,
+                  SamplingFault::kNotFinite);
+        EXPECT_FALSE(sample(sampler, {0, -kInfinity, 1}).fault);
     }
+}
+
+TEST(Sampler, ExtremePenaltiesLeaveNumbersAndNoTokenLeftHasANameOfItsOwn) {
+    SamplingParams params = greedy();
+    params.repetition_penalty = kMinRepetitionPenalty;
+    Sampler extreme = make_sampler(params, 3);
+    extreme.accept(1);
+    EXPECT_FALSE(sample(extreme, {0, 3e38F, 1}).fault);
+    EXPECT_EQ(sample(extreme, {0, 3e38F, 1}).token, 1);
+    SamplingParams nothing = greedy();
+    nothing.min_tokens = 1;
+    nothing.stop_token_ids = {0, 1, 2};
+    EXPECT_EQ(sample(make_sampler(nothing, 3), {0, 1, 2}).fault, SamplingFault::kNoToken);
 }
 
 TEST(Sampler, DrawsFollowTheDistribution) {
@@ -222,7 +236,7 @@ TEST(Sampler, EveryFilterAtOnceNeverRunsOutOfTokens) {
         params.min_p = unit(random);
         const std::vector<float> logits = random_logits(1 + random() % 3000, seed, 8);
         const SampledToken token = sample(make_sampler(params, logits.size()), logits, seed);
-        EXPECT_TRUE(token.is_finite);
+        EXPECT_FALSE(token.fault);
         EXPECT_GE(token.token, 0);
         EXPECT_LT(static_cast<std::size_t>(token.token), logits.size());
     }
@@ -295,14 +309,22 @@ TEST(Sampler, LogprobsAreOfTheRawDistribution) {
 
 TEST(TokenLogprob, RankAndAlternativesAgreeOnTies) {
     const std::vector<float> logits{1, 2, 2, 1, 2};
-    const TokenLogprob logprob = token_logprob(logits, 2, 5);
+    const TokenLogprob logprob = token_logprob(logits, 2, 5).value();
     EXPECT_EQ(logprob.rank, 2);
     ASSERT_EQ(logprob.top.size(), 5U);
     std::vector<base::TokenId> order;
     for (const Alternative& alternative : logprob.top) order.push_back(alternative.token);
     EXPECT_EQ(order, (std::vector<base::TokenId>{1, 2, 4, 0, 3}));
-    EXPECT_TRUE(token_logprob(logits, 0, 0).top.empty());
-    EXPECT_EQ(token_logprob(logits, 0, 20).top.size(), logits.size());
+    EXPECT_TRUE(token_logprob(logits, 0, 0)->top.empty());
+    EXPECT_EQ(token_logprob(logits, 0, 20)->top.size(), logits.size());
+}
+
+TEST(TokenLogprob, RowsThatAreNotNumbersHaveNone) {
+    const std::vector<float> logits{1, kNan, 2};
+    EXPECT_FALSE(token_logprob(logits, 0, 2));
+    EXPECT_FALSE(token_logprob(logits, 1, 0));
+    EXPECT_FALSE(token_logprob(std::vector<float>{1, kInfinity}, 0, 0));
+    EXPECT_TRUE(token_logprob(std::vector<float>{1, -kInfinity}, 1, 2));
 }
 
 TEST(TokenLogprob, ProbabilitiesSumToOneAtLargeVocabularies) {
@@ -313,7 +335,7 @@ TEST(TokenLogprob, ProbabilitiesSumToOneAtLargeVocabularies) {
         double exact = 0;
         for (const float logit : logits)
             exact += std::exp(static_cast<double>(logit) - static_cast<double>(logits[i]));
-        sum += static_cast<double>(token_logprob(logits, token, 0).logprob) + std::log(exact);
+        sum += static_cast<double>(token_logprob(logits, token, 0)->logprob) + std::log(exact);
     }
     EXPECT_NEAR(sum, 0, 1e-4);
 }

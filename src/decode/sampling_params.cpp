@@ -35,7 +35,8 @@ std::optional<Error> check_numbers(const SamplingParams& params) {
         {"top_p", params.top_p, 0, 1, Lower::kOpen},
         {"min_p", params.min_p, 0, 1, Lower::kClosed},
         {"typical_p", params.typical_p, 0, 1, Lower::kOpen},
-        {"repetition_penalty", params.repetition_penalty, 0, kMaxRepetitionPenalty, Lower::kOpen},
+        {"repetition_penalty", params.repetition_penalty, kMinRepetitionPenalty,
+         kMaxRepetitionPenalty, Lower::kClosed},
         {"presence_penalty", params.presence_penalty, -2, 2, Lower::kClosed},
         {"frequency_penalty", params.frequency_penalty, -2, 2, Lower::kClosed},
     };
@@ -103,15 +104,32 @@ std::optional<Error> check_stop_tokens(const SamplingParams& params, std::int64_
     return std::nullopt;
 }
 
+// While min_tokens holds back end and stop tokens, something must be left.
+std::optional<Error> check_choice_is_left(const SamplingParams& params, std::int64_t vocab_size,
+                                          std::span<const base::TokenId> end_tokens) {
+    if (params.min_tokens == 0) return std::nullopt;
+    std::unordered_set<base::TokenId> held_back(params.stop_token_ids.begin(),
+                                                params.stop_token_ids.end());
+    held_back.insert(end_tokens.begin(), end_tokens.end());
+    if (std::ssize(held_back) < vocab_size) return std::nullopt;
+    return invalid(fmt::format("stop_token_ids and the model's end tokens are all {} tokens of the "
+                               "vocabulary, and min_tokens ({}) forbids each of them; leave some "
+                               "token out",
+                               vocab_size, params.min_tokens),
+                   "stop_token_ids");
+}
+
 }  // namespace
 
-base::Status validate(const SamplingParams& params, std::int64_t vocab_size) {
+base::Status validate(const SamplingParams& params, std::int64_t vocab_size,
+                      std::span<const base::TokenId> end_tokens) {
     if (auto error = check_numbers(params)) return *error;
     if (auto error = check_counts(params)) return *error;
     if (auto error = check_logprobs("logprobs", params.logprobs)) return *error;
     if (auto error = check_logprobs("prompt_logprobs", params.prompt_logprobs)) return *error;
     if (auto error = check_bias(params, vocab_size)) return *error;
     if (auto error = check_stop_tokens(params, vocab_size)) return *error;
+    if (auto error = check_choice_is_left(params, vocab_size, end_tokens)) return *error;
     return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace pagoda::decode {
 inline constexpr int kMaxTopLogprobs = 20;
 // Below this a temperature means greedy: the reciprocal would leave one token anyway.
 inline constexpr double kGreedyBelowTemperature = 1e-5;
+// Beyond these a penalty would decide alone; further out it would leave no finite numbers.
+inline constexpr double kMinRepetitionPenalty = 1e-4;
 inline constexpr double kMaxRepetitionPenalty = 1e4;
 
 struct SamplingParams {
@@ -23,7 +26,7 @@ struct SamplingParams {
     std::int64_t top_k = 0;           // 0 or -1: all
     double min_p = 0.0;               // [0, 1]
     double typical_p = 1.0;           // (0, 1]
-    double repetition_penalty = 1.0;  // (0, 1e4]; over prompt and output tokens
+    double repetition_penalty = 1.0;  // [1e-4, 1e4]; over prompt and output tokens
     double presence_penalty = 0.0;    // [-2, 2]; over output tokens
     double frequency_penalty = 0.0;   // [-2, 2]; over output tokens
     std::vector<std::pair<base::TokenId, double>> logit_bias;  // [-100, 100] each
@@ -36,7 +39,9 @@ struct SamplingParams {
     std::optional<int> prompt_logprobs;  // the same of prompt tokens
 };
 
-// Errors name field, value and limit.
-[[nodiscard]] base::Status validate(const SamplingParams& params, std::int64_t vocab_size);
+// Errors name field, value and limit. end_tokens: the model's; with the request's they must leave
+// something to choose while min_tokens holds them back.
+[[nodiscard]] base::Status validate(const SamplingParams& params, std::int64_t vocab_size,
+                                    std::span<const base::TokenId> end_tokens = {});
 
 }  // namespace pagoda::decode

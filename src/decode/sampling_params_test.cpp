@@ -33,7 +33,9 @@ TEST(SamplingParams, EveryRefusalNamesFieldValueAndLimit) {
         {"top_k", [](auto& p) { p.top_k = -2; }, "-2", "-1"},
         {"min_p", [](auto& p) { p.min_p = 1.01; }, "1.01", "at most 1"},
         {"typical_p", [](auto& p) { p.typical_p = 0; }, "0", "greater than 0"},
-        {"repetition_penalty", [](auto& p) { p.repetition_penalty = 0; }, "0", "greater than 0"},
+        {"repetition_penalty", [](auto& p) { p.repetition_penalty = 0; }, "0", "at least 0.0001"},
+        {"repetition_penalty", [](auto& p) { p.repetition_penalty = 1e-300; }, "1e-300",
+         "at least 0.0001"},
         {"repetition_penalty",
          [](auto& p) { p.repetition_penalty = std::numeric_limits<double>::infinity(); }, "inf",
          "10000"},
@@ -90,6 +92,17 @@ TEST(SamplingParams, TheEdgesOfEveryRangeAreAccepted) {
     params.logit_bias = {{0, -100.0}, {49, 100.0}};
     params.stop_token_ids = {0, 49};
     EXPECT_TRUE(validate(params, 50).ok());
+}
+
+TEST(SamplingParams, MinTokensMustLeaveSomeTokenToChoose) {
+    SamplingParams params{.max_tokens = 5};
+    params.stop_token_ids = {0, 1, 1};
+    const std::vector<base::TokenId> ends{2};
+    EXPECT_TRUE(validate(params, 3, ends).ok()) << "nothing is held back without min_tokens";
+    params.min_tokens = 1;
+    EXPECT_EQ(validate(params, 3, ends).error().param, "stop_token_ids");
+    EXPECT_TRUE(validate(params, 4, ends).ok());
+    EXPECT_TRUE(validate(params, 3).ok()) << "without the model's end tokens";
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "decode/stop.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/core.h>
 
@@ -23,6 +24,7 @@ base::Status validate_stop_strings(const std::vector<std::string>& strings) {
                                          strings.size(), kMaxStopStrings),
                              "stop");
     }
+    std::size_t total = 0;
     for (std::size_t i = 0; i < strings.size(); ++i) {
         if (strings[i].empty()) {
             return base::invalid(fmt::format("stop string {} is empty", i), "stop");
@@ -35,83 +37,100 @@ base::Status validate_stop_strings(const std::vector<std::string>& strings) {
         if (!base::is_valid_utf8(strings[i])) {
             return base::invalid(fmt::format("stop string {} is not valid UTF-8", i), "stop");
         }
+        total += strings[i].size();
+    }
+    if (total > kMaxAllStopBytes) {
+        return base::invalid(fmt::format("the stop strings have {} bytes together, at most {} are "
+                                         "allowed",
+                                         total, kMaxAllStopBytes),
+                             "stop");
     }
     return {};
 }
 
-// The stop strings as a trie with failure links (Aho and Corasick, 1975): the state after some text
-// is the longest end of that text which begins a stop string.
-struct StopStrings::Automaton {
-    struct Node {
-        std::vector<std::pair<char, std::size_t>> children;
-        std::size_t fallback = kRoot;  // the longest proper end of this node that is in the trie
-        std::size_t depth = 0;
-        std::size_t open = 0;  // bytes of the longest end of this node that a stop string goes on
-        std::optional<std::size_t> match;  // the longest stop string that ends here
-    };
-    static constexpr std::size_t kRoot = 0;
+// Every node is at least one byte of the strings away from the root.
+static_assert(kMaxAllStopBytes + 2 <= std::numeric_limits<StopAutomaton::State>::max());
+static_assert(kMaxStopStrings < std::numeric_limits<std::uint8_t>::max());
 
-    explicit Automaton(const std::vector<std::string>& strings) : nodes(1) {
-        for (std::size_t i = 0; i < strings.size(); ++i) add(strings[i], i);
-        link();
-    }
-
-    [[nodiscard]] std::optional<std::size_t> child(std::size_t node, char byte) const {
-        for (const auto& [label, target] : nodes[node].children) {
-            if (label == byte) return target;
-        }
-        return std::nullopt;
-    }
-
-    [[nodiscard]] std::size_t next(std::size_t node, char byte) const {
-        for (;;) {
-            if (const auto target = child(node, byte)) return *target;
-            if (node == kRoot) return kRoot;
-            node = nodes[node].fallback;
-        }
-    }
-
-    void add(const std::string& string, std::size_t index) {
-        CHECK(!string.empty(), "a stop string is empty");
-        std::size_t node = kRoot;
-        for (const char byte : string) {
-            auto target = child(node, byte);
-            if (!target) {
-                target = nodes.size();
-                nodes[node].children.emplace_back(byte, *target);
-                nodes.push_back({.children = {}, .depth = nodes[node].depth + 1, .match = {}});
-            }
-            node = *target;
-        }
-        if (!nodes[node].match) nodes[node].match = index;
-    }
-
-    // Breadth first, so that a fallback is complete before it is needed.
-    void link() {
-        std::vector<std::size_t> order{kRoot};
-        for (std::size_t visited = 0; visited < order.size(); ++visited) {
-            const std::size_t node = order[visited];
-            for (const auto& [byte, target] : nodes[node].children) {
-                Node& below = nodes[target];
-                below.fallback = node == kRoot ? kRoot : next(nodes[node].fallback, byte);
-                below.open = below.children.empty() ? nodes[below.fallback].open : below.depth;
-                if (!below.match) below.match = nodes[below.fallback].match;
-                order.push_back(target);
-            }
-        }
-    }
-
-    std::vector<Node> nodes;
-};
-
-StopStrings::StopStrings(std::vector<std::string> strings, bool include_in_output)
-    : strings_(std::move(strings)), include_in_output_(include_in_output) {
-    if (!strings_.empty()) automaton_ = std::make_unique<const Automaton>(strings_);
+StopAutomaton::StopAutomaton(std::vector<std::string> strings) : strings_(std::move(strings)) {
+    const base::Status status = validate_stop_strings(strings_);
+    CHECK(status.ok(), status.error().message);
+    std::sort(strings_.begin(), strings_.end());
+    build();
 }
 
-StopStrings::~StopStrings() = default;
-StopStrings::StopStrings(StopStrings&&) noexcept = default;
-StopStrings& StopStrings::operator=(StopStrings&&) noexcept = default;
+// Breadth first: a node is a range of the sorted strings with a beginning in common. Parents come
+// before their children, and what a node falls back on before the node.
+void StopAutomaton::build() {
+    struct Range {
+        std::size_t begin, end, depth;
+    };
+    std::vector<Range> ranges{{0, strings_.size(), 0}};
+    nodes_.emplace_back();
+    for (std::size_t visited = 0; visited < ranges.size(); ++visited) {
+        const Range range = ranges[visited];
+        nodes_[visited].first_child = static_cast<State>(nodes_.size());
+        std::size_t begin = range.begin;
+        // The strings that end here are in front.
+        while (begin < range.end && strings_[begin].size() == range.depth) ++begin;
+        if (begin > range.begin) nodes_[visited].match = static_cast<std::uint8_t>(begin);
+        while (begin < range.end) {
+            const char label = strings_[begin][range.depth];
+            std::size_t end = begin + 1;
+            while (end < range.end && strings_[end][range.depth] == label) ++end;
+            nodes_.push_back({.open = static_cast<std::uint16_t>(range.depth + 1), .label = label});
+            ranges.push_back({begin, end, range.depth + 1});
+            begin = end;
+        }
+    }
+    const auto num_nodes = static_cast<State>(nodes_.size());
+    nodes_.push_back({.first_child = num_nodes});
+    nodes_.shrink_to_fit();
+    for (State parent = 0; parent < num_nodes; ++parent) {
+        for (State node = nodes_[parent].first_child; node < nodes_[parent + 1U].first_child;
+             ++node)
+            link(parent, node);
+    }
+}
+
+void StopAutomaton::link(State parent, State node) {
+    Node& below = nodes_[node];
+    below.fallback = parent == kRoot ? kRoot : next(nodes_[parent].fallback, below.label);
+    const Node& fallback = nodes_[below.fallback];
+    const bool is_leaf = below.first_child == nodes_[node + 1U].first_child;
+    if (is_leaf) below.open = fallback.open;
+    if (below.match == 0) below.match = fallback.match;
+}
+
+std::optional<StopAutomaton::State> StopAutomaton::child(State state, char byte) const {
+    const auto begin = nodes_.begin() + nodes_[state].first_child;
+    const auto end = nodes_.begin() + nodes_[state + 1U].first_child;
+    const auto found = std::lower_bound(begin, end, byte, [](const Node& node, char wanted) {
+        return static_cast<unsigned char>(node.label) < static_cast<unsigned char>(wanted);
+    });
+    if (found == end || found->label != byte) return std::nullopt;
+    return static_cast<State>(found - nodes_.begin());
+}
+
+StopAutomaton::State StopAutomaton::next(State state, char byte) const {
+    for (;;) {
+        if (const auto target = child(state, byte)) return *target;
+        if (state == kRoot) return kRoot;
+        state = nodes_[state].fallback;
+    }
+}
+
+const std::string* StopAutomaton::match(State state) const {
+    const std::uint8_t number = nodes_[state].match;
+    return number == 0 ? nullptr : &strings_[number - 1U];
+}
+
+std::size_t StopAutomaton::bytes() const {
+    std::size_t sum = sizeof(*this) + nodes_.capacity() * sizeof(Node) +
+                      strings_.capacity() * sizeof(std::string);
+    for (const std::string& string : strings_) sum += string.capacity();
+    return sum;
+}
 
 StopStrings::Step StopStrings::append(std::string_view text) {
     const std::size_t num_scanned = held_.size();
@@ -120,7 +139,8 @@ StopStrings::Step StopStrings::append(std::string_view text) {
         const std::string_view pending = held_;
         for (std::size_t end = num_scanned; end < pending.size(); ++end) {
             state_ = automaton_->next(state_, pending[end]);
-            if (const auto match = automaton_->nodes[state_].match) return stop_at(end + 1, *match);
+            if (const std::string* match = automaton_->match(state_))
+                return stop_at(end + 1, *match);
         }
     }
     return {.text = take_free_text(), .match = std::nullopt};
@@ -136,7 +156,7 @@ std::string StopStrings::append_unchecked(std::string_view text) {
 
 // Whole characters of what can no longer be part of a stop string.
 std::string StopStrings::take_free_text() {
-    const std::size_t num_pending = automaton_ == nullptr ? 0 : automaton_->nodes[state_].open;
+    const std::size_t num_pending = automaton_ == nullptr ? 0 : automaton_->num_open(state_);
     const std::string_view free_text =
         std::string_view(held_).substr(0, held_.size() - num_pending);
     std::string taken(free_text.substr(0, base::complete_utf8_prefix(free_text)));
@@ -144,20 +164,19 @@ std::string StopStrings::take_free_text() {
     return taken;
 }
 
-StopStrings::Step StopStrings::stop_at(std::size_t end, std::size_t index) {
-    const std::string& found = strings_[index];
+StopStrings::Step StopStrings::stop_at(std::size_t end, const std::string& found) {
     const std::size_t length = include_in_output_ ? end : end - found.size();
     const std::string_view kept = std::string_view(held_).substr(0, length);
     Step step;
     step.text = kept.substr(0, base::complete_utf8_prefix(kept));
     step.match = found;
     held_.clear();
-    state_ = Automaton::kRoot;
+    state_ = StopAutomaton::kRoot;
     return step;
 }
 
 std::string StopStrings::finish() {
-    state_ = Automaton::kRoot;
+    state_ = StopAutomaton::kRoot;
     return std::exchange(held_, {});
 }
 

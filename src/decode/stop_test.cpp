@@ -15,9 +15,13 @@ struct Outcome {
     friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
+StopStrings stop_strings(const std::vector<std::string>& strings, bool include) {
+    return {strings.empty() ? nullptr : std::make_shared<const StopAutomaton>(strings), include};
+}
+
 Outcome run(const std::vector<std::string>& stops, const std::vector<std::string>& chunks,
             bool include = false) {
-    StopStrings strings(stops, include);
+    StopStrings strings = stop_strings(stops, include);
     Outcome outcome;
     for (const std::string& chunk : chunks) {
         StopStrings::Step step = strings.append(chunk);
@@ -52,7 +56,7 @@ Outcome reference(const std::vector<std::string>& stops, const std::string& text
 }
 
 TEST(StopStrings, AStopSpelledOverManyChunksNeverLeaksAByte) {
-    StopStrings strings({"###STOP"}, false);
+    StopStrings strings = stop_strings({"###STOP"}, false);
     std::string sent;
     for (const char* chunk : {"hello ##", "#", "ST", "O"}) {
         const StopStrings::Step step = strings.append(chunk);
@@ -66,7 +70,7 @@ TEST(StopStrings, AStopSpelledOverManyChunksNeverLeaksAByte) {
 }
 
 TEST(StopStrings, HeldTextIsReleasedOnceItCannotMatchAndOnceAtTheEnd) {
-    StopStrings strings({"aab"}, false);
+    StopStrings strings = stop_strings({"aab"}, false);
     EXPECT_EQ(strings.append("aa").text, "");
     EXPECT_EQ(strings.append("a").text, "a");  // "aa" may still become a stop
     EXPECT_EQ(strings.append("c").text, "aac");
@@ -95,7 +99,8 @@ TEST(StopStrings, SentTextEndsOnCharacterBoundaries) {
     const std::string text =
         "gr\xC3\xBC\xC3\x9F"
         "e \xF0\x9F\x90\xBC!";
-    StopStrings strings({"\xF0\x9F\x90\xBB"}, false);  // shares three bytes with the text's own
+    StopStrings strings =
+        stop_strings({"\xF0\x9F\x90\xBB"}, false);  // shares three bytes with the text's own
     std::string sent;
     for (const char byte : text) {
         const StopStrings::Step step = strings.append(std::string(1, byte));
@@ -132,7 +137,7 @@ TEST(StopStrings, EveryWayOfCuttingTheTextGivesTheSameAsLookingAtEveryPlace) {
 }
 
 TEST(StopStrings, AStopStringThatEndsInUncheckedTextIsText) {
-    StopStrings strings({"END"}, false);
+    StopStrings strings = stop_strings({"END"}, false);
     EXPECT_EQ(strings.append_unchecked("the END"), "the END");
     EXPECT_EQ(strings.append_unchecked(" EN"), " ");
     EXPECT_EQ(strings.append_unchecked("D"), "END");
@@ -142,19 +147,19 @@ TEST(StopStrings, AStopStringThatEndsInUncheckedTextIsText) {
 }
 
 TEST(StopStrings, AStopStringThatBeginsInUncheckedTextStillEndsTheOutput) {
-    StopStrings strings({"###STOP"}, false);
+    StopStrings strings = stop_strings({"###STOP"}, false);
     EXPECT_EQ(strings.append_unchecked("a ###ST"), "a ");
     const StopStrings::Step step = strings.append("OP b");
     EXPECT_EQ(step.text, "");
     EXPECT_EQ(step.match, "###STOP");
     // One that overlaps with one that did not count.
-    StopStrings twins({"aa"}, false);
+    StopStrings twins = stop_strings({"aa"}, false);
     EXPECT_EQ(twins.append_unchecked("xaa"), "xa");
     EXPECT_EQ(twins.append("a").match, "aa");
 }
 
 TEST(StopStrings, UncheckedTextIsNotWithheld) {
-    StopStrings strings({"ab", "abcd"}, false);
+    StopStrings strings = stop_strings({"ab", "abcd"}, false);
     EXPECT_EQ(strings.append_unchecked("ab"), "");  // may still become "abcd"
     EXPECT_EQ(strings.append_unchecked("c"), "");
     EXPECT_EQ(strings.append_unchecked("d"), "abcd");
@@ -171,7 +176,7 @@ TEST(StopStrings, UncheckedPiecesJoinAndOnlyMatchesThatEndAfterThemCount) {
         const std::string stop = text.substr(0, 1 + random() % 4);
         if (stop.empty()) continue;
         const std::size_t num_unchecked = random() % (text.size() + 1);
-        StopStrings strings({stop}, false);
+        StopStrings strings = stop_strings({stop}, false);
         Outcome outcome;
         for (std::size_t at = 0; at < text.size() && !outcome.match; ++at) {
             const std::string_view byte = std::string_view(text).substr(at, 1);
@@ -196,11 +201,38 @@ TEST(StopStrings, UncheckedPiecesJoinAndOnlyMatchesThatEndAfterThemCount) {
 TEST(StopStrings, ALongHoldIsLinear) {
     // A text that nearly matches at every place: quadratic work would not end in the test's time.
     const std::string stop = std::string(4000, 'a') + "b";
-    StopStrings strings({stop}, false);
+    StopStrings strings = stop_strings({stop}, false);
     const std::string chunk(1000, 'a');
     std::size_t sent = 0;
     for (int i = 0; i < 2000; ++i) sent += strings.append(chunk).text.size();
     EXPECT_EQ(sent + strings.finish().size(), 2'000'000U);
+}
+
+// The most that a request may send, all different from the first byte on or alike to the last.
+std::vector<std::string> largest_stops(bool is_alike) {
+    std::vector<std::string> strings;
+    for (std::size_t number = 0; number < kMaxStopStrings; ++number) {
+        std::string string(kMaxAllStopBytes / kMaxStopStrings, static_cast<char>('!' + number));
+        if (is_alike) std::fill(string.begin(), string.end() - 1, 'a');
+        strings.push_back(std::move(string));
+    }
+    return strings;
+}
+
+TEST(StopAutomaton, TheLargestTakesLessThan256KiBForAllSequencesOfItsRequest) {
+    for (const bool is_alike : {false, true}) {
+        const std::vector<std::string> stops = largest_stops(is_alike);
+        ASSERT_TRUE(validate_stop_strings(stops).ok());
+        const auto automaton = std::make_shared<const StopAutomaton>(stops);
+        EXPECT_LT(automaton->bytes(), 256U * 1024);
+        std::vector<StopStrings> sequences(128, StopStrings(automaton, false));
+        for (StopStrings& sequence : sequences) {
+            const StopStrings::Step step = sequence.append("text " + stops.back());
+            EXPECT_EQ(step.text, "text ");
+            EXPECT_EQ(step.match, stops.back());
+        }
+    }
+    EXPECT_LE(sizeof(StopStrings), 64U);
 }
 
 TEST(StopStrings, RefusalsNameTheLimit) {
@@ -210,6 +242,9 @@ TEST(StopStrings, RefusalsNameTheLimit) {
     EXPECT_EQ(validate_stop_strings({"a", ""}).error().message, "stop string 1 is empty");
     EXPECT_NE(validate_stop_strings({std::string(5000, 'a')}).error().message.find("4096"),
               std::string::npos);
+    EXPECT_EQ(
+        validate_stop_strings(std::vector<std::string>(5, std::string(4000, 'a'))).error().message,
+        "the stop strings have 20000 bytes together, at most 16384 are allowed");
     EXPECT_NE(validate_stop_strings({"\xFF"}).error().message.find("UTF-8"), std::string::npos);
 }
 

@@ -5,6 +5,9 @@
 
 #include <fmt/core.h>
 
+#include "base/check.h"
+#include "base/thread.h"
+
 namespace pagoda::engine {
 namespace {
 
@@ -16,7 +19,26 @@ std::vector<base::TokenId> sorted(std::vector<base::TokenId> ids) {
     return ids;
 }
 
+template <class T>
+std::int64_t bytes_of(const std::vector<T>& values) {
+    return std::ssize(values) * static_cast<std::int64_t>(sizeof(T));
+}
+
+std::int64_t bytes_of(const SequenceInput& input) {
+    return bytes_of(input.prompt) + bytes_of(input.sampling.logit_bias) +
+           bytes_of(input.sampling.stop_token_ids) + bytes_of(input.stop.stop_tokens);
+}
+
 }  // namespace
+
+base::Result<std::unique_ptr<Engine>> Engine::start(EngineParts parts) {
+    std::unique_ptr<Engine> engine(new Engine(std::move(parts)));
+    if (auto started = engine->pump_.start(); !started) return std::move(started).error();
+    auto thread = base::start_thread("pagoda-engine", [started = engine.get()] { started->run(); });
+    if (!thread) return std::move(thread).error();
+    engine->thread_ = std::move(thread).value();
+    return engine;
+}
 
 Engine::Engine(EngineParts parts)
     : tokenizer_(*parts.tokenizer),
@@ -24,30 +46,52 @@ Engine::Engine(EngineParts parts)
       config_(parts.scheduler),
       logger_(*parts.logger),
       clock_(*parts.clock),
-      metrics_(*parts.metrics, parts.model_name),
+      metrics_(*parts.metrics, parts.model_name, config_),
+      admission_(config_.max_queue, parts.max_queue_bytes),
       executor_(std::move(parts.executor)),
       scheduler_(std::move(parts.scheduler)),
-      pump_(tokenizer_, metrics_,
-            [this](base::SeqId seq) {
-                static_cast<void>(commands_.try_push(Command(Stopped{seq})));
-            }),
-      thread_([this] { run(); }) {}
+      pump_(tokenizer_, metrics_, [this](base::SeqId seq) {
+          static_cast<void>(commands_.try_push(Command(Stopped{seq})));
+      }) {}
 
 Engine::~Engine() {
     drain();
     commands_.close();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
 }
 
 base::Status Engine::check(const GenerateRequest& request) const {
-    const auto num_prompt = static_cast<std::int64_t>(request.prompt.size());
-    if (num_prompt == 0) return base::invalid("the prompt is empty", "prompt");
+    if (request.prompt.empty()) return base::invalid("the prompt is empty", "prompt");
     for (const base::TokenId token : request.prompt) {
         if (token < 0 || token >= vocab_size_)
             return base::invalid(
                 fmt::format("token id {} is outside of the vocabulary of {}", token, vocab_size_),
                 "prompt");
     }
+    if (request.num_choices < 1)
+        return base::invalid(fmt::format("n is {}, must be at least 1", request.num_choices), "n");
+    if (request.num_choices > config_.max_queue)
+        return base::invalid(fmt::format("n is {}, the queue takes {} sequences (max_queue); ask "
+                                         "for fewer at a time",
+                                         request.num_choices, config_.max_queue),
+                             "n");
+    if (request.sink == nullptr)
+        return Error{ErrorCode::kInternal, "a request has no sink for its events"};
+    if (auto valid = decode::validate_stop_strings(request.stop); !valid) return valid;
+    const std::span<const base::TokenId> ends = request.sampling.ignore_eos
+                                                    ? std::span<const base::TokenId>()
+                                                    : tokenizer_.end_of_generation_ids();
+    if (auto valid = decode::validate(request.sampling, vocab_size_, ends); !valid) return valid;
+    return check_lengths(request);
+}
+
+base::Status Engine::check_lengths(const GenerateRequest& request) const {
+    const std::int64_t num_prompt = std::ssize(request.prompt);
+    if (request.is_prompt_only && request.sampling.max_tokens != 1)
+        return base::invalid(fmt::format("max_tokens must be 1 where the prompt alone is wanted, "
+                                         "got {}",
+                                         request.sampling.max_tokens),
+                             "max_tokens");
     if (request.sampling.max_tokens > config_.max_model_len - num_prompt)
         return Error{
             ErrorCode::kInvalidArgument,
@@ -55,24 +99,27 @@ base::Status Engine::check(const GenerateRequest& request) const {
                         "the context of {} tokens",
                         num_prompt, request.sampling.max_tokens, config_.max_model_len),
             "max_tokens"};
-    if (request.num_choices < 1)
-        return base::invalid(fmt::format("n is {}, must be at least 1", request.num_choices), "n");
-    if (auto valid = decode::validate(request.sampling, vocab_size_); !valid) return valid;
     return sched::can_ever_run(config_,
-                               {.prompt_tokens = num_prompt,
+                               {.num_prompt_tokens = num_prompt,
                                 .max_total_tokens = num_prompt + request.sampling.max_tokens});
 }
 
-Engine::Submit Engine::make_submit(const GenerateRequest& request, base::RequestId id) {
-    Submit command{.request = id};
-    const auto num_prompt = static_cast<std::int64_t>(request.prompt.size());
-    const decode::SamplingParams& sampling = request.sampling;
-    decode::StopRules stop{.stop_tokens = sorted(sampling.stop_token_ids),
-                           .max_tokens = sampling.max_tokens};
-    if (!sampling.ignore_eos) {
+std::shared_ptr<const SequenceInput> Engine::make_input(const GenerateRequest& request) const {
+    decode::StopRules stop{.stop_tokens = sorted(request.sampling.stop_token_ids),
+                           .max_tokens = request.sampling.max_tokens};
+    if (!request.sampling.ignore_eos) {
         const auto ends = tokenizer_.end_of_generation_ids();
         stop.end_tokens.assign(ends.begin(), ends.end());
     }
+    return std::make_shared<const SequenceInput>(
+        SequenceInput{request.prompt, request.sampling, std::move(stop)});
+}
+
+Engine::Submit Engine::make_submit(const GenerateRequest& request,
+                                   std::shared_ptr<const SequenceInput> input, std::int64_t bytes) {
+    Submit command{.request = base::RequestId(next_request_.fetch_add(1))};
+    const std::int64_t num_prompt = std::ssize(request.prompt);
+    const bool is_scored = request.sampling.prompt_logprobs.has_value();
     // Prompts whose every row needs logits go in smaller steps: a row of logits is large.
     constexpr std::int64_t kScoredStepTokens = 64;
     for (int choice = 0; choice < request.num_choices; ++choice) {
@@ -80,49 +127,62 @@ Engine::Submit Engine::make_submit(const GenerateRequest& request, base::Request
         command.specs.push_back(
             {.seq = seq,
              .client = request.client,
-             .prompt_tokens = num_prompt,
-             .max_total_tokens = num_prompt + sampling.max_tokens,
+             .num_prompt_tokens = num_prompt,
+             .max_total_tokens = num_prompt + request.sampling.max_tokens,
              .priority = request.priority,
-             .max_step_tokens = sampling.prompt_logprobs ? kScoredStepTokens : 0});
-        NewSequence sequence{
-            .seq = seq, .prompt = request.prompt, .sampling = sampling, .stop = stop};
-        sequence.sampling.seed += static_cast<std::uint64_t>(choice);
-        if (choice > 0) sequence.sampling.prompt_logprobs.reset();
-        command.sequences.push_back(std::move(sequence));
+             .max_step_tokens = is_scored && choice == 0 ? kScoredStepTokens : 0});
+        const std::int64_t share = bytes / request.num_choices;
+        command.waiting.push_back(
+            {.sequence = {.seq = seq,
+                          .input = input,
+                          .seed = request.sampling.seed + static_cast<std::uint64_t>(choice),
+                          .is_prompt_scored = choice == 0},
+             .bytes = choice == 0 ? bytes - share * (request.num_choices - 1) : share});
     }
     return command;
 }
 
+// The last token of the prompt that shows in a text: whether one does decides about the first space
+// of what follows.
+std::vector<base::TokenId> Engine::prompt_tail(const GenerateRequest& request) const {
+    for (auto token = request.prompt.rbegin(); token != request.prompt.rend(); ++token) {
+        if (!tokenizer_.token_bytes(*token, request.skip_special_tokens).empty()) return {*token};
+    }
+    return {};
+}
+
 base::Result<base::RequestId> Engine::submit(const GenerateRequest& request) {
     if (const auto valid = check(request); !valid) return valid.error();
-    if (draining()) return Error{ErrorCode::kUnavailable, "the server is shutting down"};
-    const std::int64_t count = request.num_choices;
-    if (queued_.fetch_add(count) + count > config_.max_queue) {
-        queued_.fetch_sub(count);
-        return Error{ErrorCode::kUnavailable,
-                     fmt::format("the queue is full: max_queue is {}", config_.max_queue)};
-    }
-    active_.fetch_add(count);
+    // What is expensive is made here, on the caller's thread, and once for all sequences.
+    std::shared_ptr<const SequenceInput> input = make_input(request);
+    std::shared_ptr<const decode::StopAutomaton> stop;
+    if (!request.stop.empty()) stop = std::make_shared<const decode::StopAutomaton>(request.stop);
+    const std::int64_t bytes =
+        bytes_of(*input) + (stop == nullptr ? 0 : static_cast<std::int64_t>(stop->bytes()));
+    const Admission::Load load{request.num_choices, bytes};
+    if (auto entered = admission_.enter(load); !entered) return std::move(entered).error();
 
-    const base::RequestId id(next_request_.fetch_add(1));
-    Submit command = make_submit(request, id);
+    Submit command = make_submit(request, std::move(input), bytes);
+    const base::RequestId id = command.request;
+    const std::vector<base::TokenId> tail = prompt_tail(request);
     for (int choice = 0; choice < request.num_choices; ++choice) {
-        const std::size_t index = static_cast<std::size_t>(choice);
-        pump_.add({.seq = command.specs[index].seq,
+        pump_.add({.seq = command.specs[static_cast<std::size_t>(choice)].seq,
                    .choice = choice,
-                   .prompt_tokens = command.specs[index].prompt_tokens,
-                   .stop = request.stop,
+                   .num_prompt_tokens = std::ssize(request.prompt),
+                   .prompt_tail = tail,
+                   .stop = stop,
                    .min_tokens = request.sampling.min_tokens,
                    .include_stop_string = request.include_stop_string,
                    .skip_special_tokens = request.skip_special_tokens,
+                   .is_prompt_only = request.is_prompt_only,
                    .sink = request.sink,
                    .submitted = clock_.now()});
     }
     const std::vector<sched::SequenceSpec> specs = command.specs;
     if (!commands_.try_push(Command(std::move(command)))) {
         for (const sched::SequenceSpec& spec : specs) pump_.end(spec.seq, FinishReason::kAborted);
-        leave_queue(count);
-        leave(count);
+        admission_.leave_queue(load);
+        admission_.leave(load.num_sequences);
     }
     return id;
 }
@@ -135,26 +195,21 @@ void Engine::abort_all() {
     static_cast<void>(commands_.try_push(Command(AbortAll{})));
 }
 
-void Engine::drain() {
-    draining_.store(true, std::memory_order_relaxed);
-}
-
-bool Engine::wait_idle(std::chrono::milliseconds at_most) {
-    const auto until = std::chrono::steady_clock::now() + at_most;
-    std::unique_lock lock(idle_mutex_);
-    return idle_.wait_until(lock, until, [this] { return num_active() == 0; });
-}
-
 double Engine::seconds_in_step() const {
-    const std::int64_t began = step_began_ns_.load(std::memory_order_relaxed);
-    if (began == 0) return 0;
-    return static_cast<double>(clock_.now().time_since_epoch().count() - began) * 1e-9;
+    const std::lock_guard lock(step_mutex_);
+    if (!step_began_) return 0;
+    return std::chrono::duration<double>(clock_.now() - *step_began_).count();
+}
+
+void Engine::set_step_began(std::optional<base::TimePoint> began) {
+    const std::lock_guard lock(step_mutex_);
+    step_began_ = began;
 }
 
 void Engine::run() {
     while (true) {
         take_commands();
-        if (commands_.closed()) break;
+        if (commands_.is_closed()) break;
         if (scheduler_.has_work())
             step();
         else
@@ -168,20 +223,15 @@ void Engine::take_commands() {
 }
 
 void Engine::handle(Submit& command) {
-    if (auto taken = scheduler_.submit(command.specs, clock_.now()); !taken) {
-        for (const sched::SequenceSpec& spec : command.specs) {
-            pump_.end(spec.seq, FinishReason::kError, taken.error());
-            leave_queue(1);
-            leave(1);
-        }
-        return;
-    }
+    const base::Status taken = scheduler_.submit(command.specs, clock_.now());
+    // check() and the admission saw to it: its caller was told that it is taken.
+    CHECK(taken.ok(), taken.error().message);
     std::vector<base::SeqId>& ids = sequences_of_[command.request];
-    for (NewSequence& sequence : command.sequences) {
-        const base::SeqId seq = sequence.seq;
+    for (Waiting& waiting : command.waiting) {
+        const base::SeqId seq = waiting.sequence.seq;
         ids.push_back(seq);
         request_of_.emplace(seq, command.request);
-        unintroduced_.emplace(seq, std::move(sequence));
+        waiting_.emplace(seq, std::move(waiting));
     }
 }
 
@@ -205,23 +255,23 @@ void Engine::handle(AbortAll&) {
 
 void Engine::handle(Stopped& command) {
     if (!request_of_.contains(command.seq)) return;
-    scheduler_.cancel(command.seq);
+    scheduler_.finish(command.seq);
     forget(command.seq);
 }
 
 void Engine::step() {
     const base::TimePoint began = clock_.now();
-    const sched::StepPlan plan = scheduler_.plan(began);
+    const sched::StepPlan plan = scheduler_.plan();
     if (plan.empty()) {
         commands_.wait();
         return;
     }
-    step_began_ns_.store(began.time_since_epoch().count(), std::memory_order_relaxed);
+    set_step_began(began);
     std::vector<NewSequence> new_sequences = introduce(plan);
     StepOutput output = executor_->run(plan, new_sequences);
     const base::TimePoint ended = clock_.now();
-    scheduler_.commit(plan, output.result, ended);
-    step_began_ns_.store(0, std::memory_order_relaxed);
+    scheduler_.commit(plan, output.result);
+    set_step_began(std::nullopt);
     metrics_.on_step(scheduler_.stats(), plan.num_tokens(), ended - began);
     deliver(output, began, ended);
 }
@@ -230,11 +280,11 @@ void Engine::step() {
 std::vector<NewSequence> Engine::introduce(const sched::StepPlan& plan) {
     std::vector<NewSequence> result;
     for (const sched::SequencePlan& part : plan.sequences) {
-        const auto found = unintroduced_.find(part.seq);
-        if (found == unintroduced_.end()) continue;
-        result.push_back(std::move(found->second));
-        unintroduced_.erase(found);
-        leave_queue(1);
+        const auto found = waiting_.find(part.seq);
+        if (found == waiting_.end()) continue;
+        admission_.leave_queue({1, found->second.bytes});
+        result.push_back(std::move(found->second.sequence));
+        waiting_.erase(found);
     }
     return result;
 }
@@ -270,20 +320,11 @@ void Engine::forget(base::SeqId seq) {
     std::erase(siblings->second, seq);
     if (siblings->second.empty()) sequences_of_.erase(siblings);
     request_of_.erase(owner);
-    if (unintroduced_.erase(seq) > 0) leave_queue(1);
-    leave(1);
-}
-
-void Engine::leave_queue(std::int64_t count) {
-    queued_.fetch_sub(count);
-}
-
-void Engine::leave(std::int64_t count) {
-    {
-        const std::lock_guard lock(idle_mutex_);
-        active_.fetch_sub(count, std::memory_order_release);
+    if (const auto waits = waiting_.find(seq); waits != waiting_.end()) {
+        admission_.leave_queue({1, waits->second.bytes});
+        waiting_.erase(waits);
     }
-    idle_.notify_all();
+    admission_.leave(1);
 }
 
 }  // namespace pagoda::engine

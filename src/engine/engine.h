@@ -4,10 +4,11 @@
 // ends that request alone.
 
 #include <atomic>
-#include <condition_variable>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -20,6 +21,7 @@
 #include "base/metrics.h"
 #include "base/queue.h"
 #include "base/result.h"
+#include "engine/admission.h"
 #include "engine/engine_metrics.h"
 #include "engine/executor.h"
 #include "engine/output_pump.h"
@@ -29,12 +31,16 @@
 
 namespace pagoda::engine {
 
+// What waiting requests may hold: of the memory plan's share for queues, connections and text.
+inline constexpr std::int64_t kQueueBytes = std::int64_t{24} << 20;
+
 // What the engine works with. References outlive the engine.
 struct EngineParts {
     std::unique_ptr<Executor> executor;
     const text::Tokenizer* tokenizer = nullptr;
     std::int64_t vocab_size = 0;  // of the logits; the tokenizer may know fewer
     sched::SchedulerConfig scheduler;
+    std::int64_t max_queue_bytes = kQueueBytes;
     std::string model_name;
     base::MetricsRegistry* metrics = nullptr;
     base::Logger* logger = nullptr;
@@ -43,7 +49,8 @@ struct EngineParts {
 
 class Engine {
   public:
-    explicit Engine(EngineParts parts);
+    // Fails when the system allows no more threads.
+    [[nodiscard]] static base::Result<std::unique_ptr<Engine>> start(EngineParts parts);
     // Aborts what still runs.
     ~Engine();
     Engine(const Engine&) = delete;
@@ -51,23 +58,23 @@ class Engine {
 
     // Any thread. Refuses at once what can never run (kInvalidArgument with param, or
     // kResourceExhausted), and what finds the queue full or the engine draining (kUnavailable).
-    // After success the sink gets events until the last one of every choice.
+    // After success the sink gets events until the last one of every choice; the first may come
+    // before submit() returns.
     [[nodiscard]] base::Result<base::RequestId> submit(const GenerateRequest& request);
-    // Any thread. Running choices end with kAborted; ended requests are ignored.
+    // Any thread. Running sequences end with kAborted; ended requests are ignored.
     void cancel(base::RequestId request);
 
     // Any thread. Every request under way ends with kAborted.
     void abort_all();
 
-    // No new requests from now on; those under way go on.
-    void drain();
-    [[nodiscard]] bool draining() const { return draining_.load(std::memory_order_relaxed); }
-    // Choices that have not had their last event from the scheduler's side.
-    [[nodiscard]] std::int64_t num_active() const {
-        return active_.load(std::memory_order_acquire);
-    }
+    // No new requests once this has returned; those under way go on.
+    void drain() { admission_.close(); }
+    // Sequences that have not had their last event from the scheduler's side.
+    [[nodiscard]] std::int64_t num_active() const { return admission_.num_active(); }
     // Waits until nothing is active, at most that long. True when all is done.
-    [[nodiscard]] bool wait_idle(std::chrono::milliseconds at_most);
+    [[nodiscard]] bool wait_idle(std::chrono::milliseconds at_most) const {
+        return admission_.wait_idle(at_most);
+    }
 
     // Seconds the step under way has taken; 0 between steps. For the watchdog.
     [[nodiscard]] double seconds_in_step() const;
@@ -76,10 +83,15 @@ class Engine {
     [[nodiscard]] const text::Tokenizer& tokenizer() const { return tokenizer_; }
 
   private:
+    // A sequence that waits for its first step, and its share of what its request holds.
+    struct Waiting {
+        NewSequence sequence;
+        std::int64_t bytes = 0;
+    };
     struct Submit {
         base::RequestId request;
         std::vector<sched::SequenceSpec> specs;
-        std::vector<NewSequence> sequences;
+        std::vector<Waiting> waiting;  // as specs
     };
     struct Cancel {
         base::RequestId request;
@@ -91,10 +103,18 @@ class Engine {
     using Command = std::variant<Submit, Cancel, AbortAll, Stopped>;
 
     [[nodiscard]] base::Status check(const GenerateRequest& request) const;
-    [[nodiscard]] Submit make_submit(const GenerateRequest& request, base::RequestId id);
+    [[nodiscard]] base::Status check_lengths(const GenerateRequest& request) const;
+    [[nodiscard]] std::shared_ptr<const SequenceInput> make_input(
+        const GenerateRequest& request) const;
+    [[nodiscard]] Submit make_submit(const GenerateRequest& request,
+                                     std::shared_ptr<const SequenceInput> input,
+                                     std::int64_t bytes);
+    [[nodiscard]] std::vector<base::TokenId> prompt_tail(const GenerateRequest& request) const;
 
+    explicit Engine(EngineParts parts);
     void run();
     void take_commands();
+    void set_step_began(std::optional<base::TimePoint> began);
     void handle(Submit& command);
     void handle(Cancel& command);
     void handle(AbortAll& command);
@@ -103,8 +123,6 @@ class Engine {
     [[nodiscard]] std::vector<NewSequence> introduce(const sched::StepPlan& plan);
     void deliver(StepOutput& output, base::TimePoint began, base::TimePoint ended);
     void forget(base::SeqId seq);
-    void leave_queue(std::int64_t count);
-    void leave(std::int64_t count);
 
     // Constant after construction.
     const text::Tokenizer& tokenizer_;
@@ -117,18 +135,15 @@ class Engine {
     // Any thread.
     std::atomic<std::uint64_t> next_request_{1};
     std::atomic<std::uint64_t> next_sequence_{1};
-    std::atomic<std::int64_t> active_{0};
-    std::atomic<std::int64_t> queued_{0};  // submitted and not yet in a step
-    std::atomic<bool> draining_{false};
-    std::atomic<std::int64_t> step_began_ns_{0};  // 0: no step under way
+    Admission admission_;
     base::BlockingQueue<Command> commands_;
-    std::mutex idle_mutex_;  // guards the change of active_ to 0
-    std::condition_variable idle_;
+    mutable std::mutex step_mutex_;
+    std::optional<base::TimePoint> step_began_;  // guarded by step_mutex_; none between steps
 
     // Engine thread.
     std::unique_ptr<Executor> executor_;
     sched::Scheduler scheduler_;
-    std::unordered_map<base::SeqId, NewSequence> unintroduced_;
+    std::unordered_map<base::SeqId, Waiting> waiting_;  // the executor has not met them
     std::unordered_map<base::RequestId, std::vector<base::SeqId>> sequences_of_;
     std::unordered_map<base::SeqId, base::RequestId> request_of_;
 

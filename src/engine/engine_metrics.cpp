@@ -4,6 +4,8 @@
 #include <array>
 #include <vector>
 
+#include "kv/index/block_pool.h"
+
 namespace pagoda::engine {
 namespace {
 
@@ -27,52 +29,88 @@ const std::vector<double> kStepTokens = {1, 8, 16, 32, 64, 128, 256, 512, 1024, 
 
 }  // namespace
 
-Timings timings_of(const ChoiceTimes& times) {
+Timings timings_of(const SequenceTimes& times) {
     const auto span = [](base::TimePoint from, base::TimePoint to) {
         return milliseconds(std::max(base::Duration::zero(), to - from));
     };
-    if (times.first_step == base::TimePoint{}) return {};
-    Timings timings{.queue_ms = span(times.submitted, times.first_step)};
-    if (times.first_token == base::TimePoint{}) return timings;
-    timings.prefill_ms = span(times.first_step, times.first_token);
-    timings.decode_ms = span(times.first_token, times.last_token);
+    if (!times.first_step) return {};
+    Timings timings{.queue_ms = span(times.submitted, *times.first_step)};
+    if (!times.first_token) return timings;
+    timings.prefill_ms = span(*times.first_step, *times.first_token);
+    timings.decode_ms = span(*times.first_token, *times.last_token);
     return timings;
 }
 
-EngineMetrics::EngineMetrics(base::MetricsRegistry& registry, const std::string& model_name) {
+EngineMetrics::EngineMetrics(base::MetricsRegistry& registry, const std::string& model_name,
+                             const sched::SchedulerConfig& config) {
     const base::Labels model = {{"model_name", model_name}};
+    register_gauges(registry, model);
+    register_counters(registry, model);
+    register_histograms(registry, model);
+    // What does not change, in labels, as routers read it.
+    std::int64_t num_blocks = 0;
+    for (const sched::KvGroupSpec& group : config.groups)
+        num_blocks = std::max(num_blocks, group.num_blocks);
+    base::Labels cache = model;
+    cache.emplace_back("block_size", std::to_string(kv::kBlockTokens));
+    cache.emplace_back("num_gpu_blocks", std::to_string(num_blocks));
+    cache.emplace_back("num_cpu_blocks", "0");
+    cache.emplace_back("enable_prefix_caching", "False");
+    registry.gauge("vllm:cache_config_info", "The KV cache, in labels.", cache).set(1);
+    base::Labels adapters = model;
+    adapters.emplace_back("max_lora", "0");
+    adapters.emplace_back("running_lora_adapters", "");
+    adapters.emplace_back("waiting_lora_adapters", "");
+    registry.gauge("vllm:lora_requests_info", "Adapters in use, in labels; there are none.",
+                   adapters);
+}
+
+void EngineMetrics::register_gauges(base::MetricsRegistry& registry, const base::Labels& model) {
     running_ =
         &registry.gauge("vllm:num_requests_running", "Sequences that hold KV blocks.", model);
-    waiting_ = &registry.gauge("vllm:num_requests_waiting",
-                               "Sequences that wait for their first step.", model);
+    waiting_ = &registry.gauge(
+        "vllm:num_requests_waiting",
+        "Sequences that hold no KV blocks: before their first step, or preempted.", model);
+    preempted_ = &registry.gauge("pagoda:num_requests_preempted",
+                                 "Of those that wait, the ones that have run before.", model);
     kv_usage_ =
         &registry.gauge("vllm:kv_cache_usage_perc", "Share of KV blocks in use, 0 to 1.", model);
     kv_blocks_used_ =
         &registry.gauge("pagoda:kv_blocks_used", "KV blocks held by sequences.", model);
+}
+
+void EngineMetrics::register_counters(base::MetricsRegistry& registry, const base::Labels& model) {
     preemptions_ =
         &registry.counter("vllm:num_preemptions_total",
                           "Sequences that gave their blocks back to be computed again.", model);
-    prompt_tokens_ = &registry.counter("vllm:prompt_tokens_total",
-                                       "Prompt tokens of requests whose prefill is done.", model);
+    prompt_tokens_ = &registry.counter(
+        "vllm:prompt_tokens_total",
+        "Prompt tokens of requests whose prefill is done, once for all choices.", model);
     generation_tokens_ =
         &registry.counter("vllm:generation_tokens_total", "Tokens generated and delivered.", model);
     registry.counter("vllm:prefix_cache_queries_total",
                      "Prompt tokens looked up in the prefix cache.", model);
     registry.counter("vllm:prefix_cache_hits_total", "Prompt tokens found in the prefix cache.",
                      model);
+    registry.counter("vllm:spec_decode_num_accepted_tokens_total",
+                     "Draft tokens that the model agreed with.", model);
     constexpr std::array<const char*, 4> kReasons = {"stop", "length", "abort", "error"};
     for (std::size_t reason = 0; reason < kReasons.size(); ++reason) {
         base::Labels labels = model;
         labels.emplace_back("finished_reason", kReasons[reason]);
-        finished_[reason] =
-            &registry.counter("vllm:request_success_total", "Finished choices by reason.", labels);
+        finished_[reason] = &registry.counter("vllm:request_success_total",
+                                              "Finished sequences by reason.", labels);
     }
+}
+
+void EngineMetrics::register_histograms(base::MetricsRegistry& registry,
+                                        const base::Labels& model) {
     ttft_ = &registry.histogram("vllm:time_to_first_token_seconds",
                                 "From arrival to the first token.", kFirstTokenSeconds, model);
     itl_ = &registry.histogram("vllm:inter_token_latency_seconds",
-                               "Between two tokens of a choice.", kTokenSeconds, model);
+                               "Between two tokens of a sequence.", kTokenSeconds, model);
     tpot_ = &registry.histogram("vllm:request_time_per_output_token_seconds",
-                                "Mean time per token after the first, per choice.", kTokenSeconds,
+                                "Mean time per token after the first, per sequence.", kTokenSeconds,
                                 model);
     e2e_ = &registry.histogram("vllm:e2e_request_latency_seconds",
                                "From arrival to the last token.", kRequestSeconds, model);
@@ -91,35 +129,36 @@ EngineMetrics::EngineMetrics(base::MetricsRegistry& registry, const std::string&
 
 void EngineMetrics::on_step(const sched::SchedulerStats& stats, std::int64_t num_tokens,
                             base::Duration duration) {
-    running_->set(static_cast<double>(stats.running));
-    waiting_->set(static_cast<double>(stats.waiting));
+    running_->set(static_cast<double>(stats.num_running));
+    waiting_->set(static_cast<double>(stats.num_waiting + stats.num_preempted));
+    preempted_->set(static_cast<double>(stats.num_preempted));
     kv_usage_->set(stats.kv_usage);
-    kv_blocks_used_->set(static_cast<double>(stats.blocks_used));
-    preemptions_->add(static_cast<double>(stats.preemptions - preemptions_seen_));
-    preemptions_seen_ = stats.preemptions;
+    kv_blocks_used_->set(static_cast<double>(stats.num_blocks_used));
+    preemptions_->add(static_cast<double>(stats.num_preemptions - preemptions_seen_));
+    preemptions_seen_ = stats.num_preemptions;
     if (num_tokens == 0) return;
     iteration_tokens_->observe(static_cast<double>(num_tokens));
     step_time_->observe(seconds(duration));
 }
 
-void EngineMetrics::on_first_token(const ChoiceTimes& times) {
-    ttft_->observe(seconds(times.first_token - times.submitted));
-    queue_time_->observe(seconds(times.first_step - times.submitted));
-    prefill_time_->observe(seconds(times.first_token - times.first_step));
+void EngineMetrics::on_first_token(const SequenceTimes& times) {
+    ttft_->observe(seconds(*times.first_token - times.submitted));
+    queue_time_->observe(seconds(*times.first_step - times.submitted));
+    prefill_time_->observe(seconds(*times.first_token - *times.first_step));
 }
 
 void EngineMetrics::on_token(base::Duration since_last) {
     itl_->observe(seconds(since_last));
 }
 
-void EngineMetrics::on_finish(FinishReason reason, const ChoiceTimes& times,
+void EngineMetrics::on_finish(FinishReason reason, const SequenceTimes& times,
                               std::int64_t num_tokens) {
     finished_[static_cast<std::size_t>(reason)]->add();
     if (reason == FinishReason::kAborted || reason == FinishReason::kError) return;
-    e2e_->observe(seconds(times.last_token - times.submitted));
-    decode_time_->observe(seconds(times.last_token - times.first_token));
+    e2e_->observe(seconds(*times.last_token - times.submitted));
+    decode_time_->observe(seconds(*times.last_token - *times.first_token));
     if (num_tokens > 1)
-        tpot_->observe(seconds(times.last_token - times.first_token) /
+        tpot_->observe(seconds(*times.last_token - *times.first_token) /
                        static_cast<double>(num_tokens - 1));
 }
 

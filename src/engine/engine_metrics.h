@@ -2,6 +2,7 @@
 // The engine's metrics, under vLLM's names and meanings (what is ours alone is pagoda:...). Made
 // once, at zero; updated at commit points by the threads named below. All updates are lock-free.
 
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -11,24 +12,25 @@
 
 namespace pagoda::engine {
 
-// Moments of one choice, for the histograms and for TokenEvent::timings.
-struct ChoiceTimes {
+// Moments of one sequence, for the histograms and for TokenEvent::timings; empty until they come.
+struct SequenceTimes {
     base::TimePoint submitted;
-    base::TimePoint first_step;  // its first tokens were computed in a step that began here
-    base::TimePoint first_token;
-    base::TimePoint last_token;
+    // Its first tokens were computed in a step that began here.
+    std::optional<base::TimePoint> first_step;
+    std::optional<base::TimePoint> first_token, last_token;  // both or none
 };
-[[nodiscard]] Timings timings_of(const ChoiceTimes& times);
+[[nodiscard]] Timings timings_of(const SequenceTimes& times);
 
 class EngineMetrics {
   public:
-    EngineMetrics(base::MetricsRegistry& registry, const std::string& model_name);
+    EngineMetrics(base::MetricsRegistry& registry, const std::string& model_name,
+                  const sched::SchedulerConfig& config);
 
     // Engine thread, after each step.
     void on_step(const sched::SchedulerStats& stats, std::int64_t num_tokens,
                  base::Duration duration);
-    // Output thread.
-    void on_first_token(const ChoiceTimes& times);
+    // Output thread. REQUIRES: the times that each needs are there.
+    void on_first_token(const SequenceTimes& times);
     void on_token(base::Duration since_last);
     void on_generated(std::int64_t num_tokens) {
         generation_tokens_->add(static_cast<double>(num_tokens));
@@ -36,11 +38,16 @@ class EngineMetrics {
     void on_prompt(std::int64_t num_tokens) {
         prompt_tokens_->add(static_cast<double>(num_tokens));
     }
-    void on_finish(FinishReason reason, const ChoiceTimes& times, std::int64_t num_tokens);
+    void on_finish(FinishReason reason, const SequenceTimes& times, std::int64_t num_tokens);
 
   private:
+    void register_gauges(base::MetricsRegistry& registry, const base::Labels& model);
+    void register_counters(base::MetricsRegistry& registry, const base::Labels& model);
+    void register_histograms(base::MetricsRegistry& registry, const base::Labels& model);
+
     base::Gauge* running_;
     base::Gauge* waiting_;
+    base::Gauge* preempted_;
     base::Gauge* kv_usage_;
     base::Gauge* kv_blocks_used_;
     base::Counter* preemptions_;

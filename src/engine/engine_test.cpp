@@ -1,12 +1,14 @@
 #include "engine/engine.h"
 
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
 #include <random>
 
 #include <gtest/gtest.h>
 
-#include "engine/fake_executor.h"
+#include "engine/scripted_executor_for_test.h"
+#include "formats/checkpoint.h"
 
 namespace pagoda::engine {
 namespace {
@@ -80,6 +82,9 @@ class Collector final : public TokenSink {
     std::size_t num_finished_ = 0;
 };
 
+// A prompt that begins with this ends at its second output token, whatever it was allowed.
+constexpr TokenId kShort = 255;
+
 // Counts upwards from the prompt's sum, in letters.
 TokenId letters(const std::vector<TokenId>& tokens, std::int64_t num_prompt) {
     std::int64_t sum = 0;
@@ -88,24 +93,31 @@ TokenId letters(const std::vector<TokenId>& tokens, std::int64_t num_prompt) {
     return static_cast<TokenId>('a' + (sum + static_cast<std::int64_t>(tokens.size())) % 26);
 }
 
+TokenId letters_or_short(const std::vector<TokenId>& tokens, std::int64_t num_prompt) {
+    const bool is_over = tokens.front() == kShort && std::ssize(tokens) > num_prompt;
+    return is_over ? kEnd : letters(tokens, num_prompt);
+}
+
 struct EngineTest : testing::Test {
-    void start(FakeExecutor::NextToken next, std::int64_t num_blocks = 64,
-               std::int64_t max_queue = 1024) {
-        auto fake = std::make_unique<FakeExecutor>(std::move(next));
-        executor = fake.get();
-        engine = std::make_unique<Engine>(
-            EngineParts{.executor = std::move(fake),
-                        .tokenizer = tokenizer.get(),
-                        .vocab_size = kVocab,
-                        .scheduler = {.max_num_seqs = 16,
-                                      .max_num_batched_tokens = 64,
-                                      .max_queue = max_queue,
-                                      .max_model_len = 512,
-                                      .groups = {{.num_blocks = num_blocks}}},
-                        .model_name = "fake",
-                        .metrics = &metrics,
-                        .logger = &logger,
-                        .clock = &base::system_clock()});
+    void start(ScriptedExecutor::NextToken next, std::int64_t num_blocks = 64,
+               std::int64_t max_queue = 1024, std::int64_t max_queue_bytes = kQueueBytes) {
+        const sched::SchedulerConfig config{.max_num_seqs = 16,
+                                            .max_num_batched_tokens = 64,
+                                            .max_queue = max_queue,
+                                            .max_model_len = 512,
+                                            .groups = {{.num_blocks = num_blocks}}};
+        auto scripted = std::make_unique<ScriptedExecutor>(std::move(next), config);
+        executor = scripted.get();
+        auto started = Engine::start({.executor = std::move(scripted),
+                                      .tokenizer = tokenizer.get(),
+                                      .vocab_size = vocab,
+                                      .scheduler = config,
+                                      .max_queue_bytes = max_queue_bytes,
+                                      .model_name = "fake",
+                                      .metrics = &metrics,
+                                      .logger = &logger,
+                                      .clock = clock});
+        engine = std::move(started).value();
     }
 
     static GenerateRequest request(std::vector<TokenId> prompt, std::int64_t max_tokens,
@@ -113,6 +125,15 @@ struct EngineTest : testing::Test {
         GenerateRequest result{.prompt = std::move(prompt), .sink = std::move(sink)};
         result.sampling.max_tokens = max_tokens;
         return result;
+    }
+
+    // After these, long outputs surprise the scheduler.
+    void run_short_requests() const {
+        for (int number = 0; number < 40; ++number) {
+            auto sink = std::make_shared<Collector>();
+            ASSERT_TRUE(engine->submit(request({kShort}, 300, sink)).ok());
+            sink->wait();
+        }
     }
 
     // The value of a gauge or counter in the metrics page.
@@ -127,7 +148,9 @@ struct EngineTest : testing::Test {
     std::unique_ptr<text::Tokenizer> tokenizer = byte_tokenizer();
     base::MetricsRegistry metrics;
     base::Logger logger{{.level = base::LogLevel::kError}};
-    FakeExecutor* executor = nullptr;
+    std::int64_t vocab = kVocab;
+    const base::Clock* clock = &base::system_clock();
+    ScriptedExecutor* executor = nullptr;
     std::unique_ptr<Engine> engine;
 };
 
@@ -267,30 +290,124 @@ TEST_F(EngineTest, AFullQueueRefusesWithoutForgettingAnyone) {
 }
 
 TEST_F(EngineTest, ManyRequestsGetTheAnswersTheyGetAlone) {
-    start(letters, /*num_blocks=*/20);  // not enough for all: some are preempted
+    start(letters_or_short, /*num_blocks=*/20);
     std::mt19937 random(7);
     std::vector<std::vector<TokenId>> prompts;
     for (int number = 0; number < 64; ++number) {
         std::vector<TokenId> prompt(1 + random() % 90);
-        for (TokenId& token : prompt) token = static_cast<TokenId>(random() % 256);
+        for (TokenId& token : prompt) token = static_cast<TokenId>(random() % 255);
         prompts.push_back(std::move(prompt));
     }
-    std::vector<std::string> alone;
-    for (const auto& prompt : prompts) {
-        auto sink = std::make_shared<Collector>();
-        ASSERT_TRUE(engine->submit(request(prompt, 60, sink)).ok());
-        sink->wait();
-        alone.push_back(sink->texts[0]);
-    }
+    run_short_requests();
     std::vector<std::shared_ptr<Collector>> sinks;
     for (const auto& prompt : prompts) {
         sinks.push_back(std::make_shared<Collector>());
-        ASSERT_TRUE(engine->submit(request(prompt, 60, sinks.back())).ok());
+        ASSERT_TRUE(engine->submit(request(prompt, 120, sinks.back())).ok());
     }
-    for (std::size_t number = 0; number < sinks.size(); ++number) {
-        sinks[number]->wait();
-        EXPECT_EQ(sinks[number]->texts[0], alone[number]);
+    for (const auto& sink : sinks) sink->wait();
+    EXPECT_GT(executor->num_preempted(), 0);
+    for (std::size_t number = 0; number < prompts.size(); ++number) {
+        auto alone = std::make_shared<Collector>();
+        ASSERT_TRUE(engine->submit(request(prompts[number], 120, alone)).ok());
+        alone->wait();
+        EXPECT_EQ(sinks[number]->texts[0], alone->texts[0]);
     }
+}
+
+TEST_F(EngineTest, WhatWasAcceptedIsNotRefusedLaterBesidePreemptedOnes) {
+    start(letters_or_short, /*num_blocks=*/16, /*max_queue=*/2);
+    executor->hold_after_preemption();
+    run_short_requests();
+    std::vector<std::shared_ptr<Collector>> sinks;
+    const auto submit = [&](std::size_t num_prompt, std::int64_t max_tokens) {
+        auto sink = std::make_shared<Collector>();
+        const bool is_taken =
+            engine->submit(request(std::vector<TokenId>(num_prompt, 1), max_tokens, sink)).ok();
+        if (is_taken) sinks.push_back(sink);
+        return is_taken;
+    };
+    ASSERT_TRUE(submit(100, 400));
+    ASSERT_TRUE(submit(100, 400));
+    executor->wait_for_preemption();
+    EXPECT_TRUE(submit(4, 4));
+    EXPECT_TRUE(submit(4, 4));
+    EXPECT_FALSE(submit(4, 4));
+    executor->release_all();
+    for (const auto& sink : sinks) {
+        sink->wait();
+        EXPECT_FALSE(sink->error) << sink->error->message;
+        EXPECT_EQ(sink->finishes[0], FinishReason::kLength);
+    }
+}
+
+TEST_F(EngineTest, MoreChoicesThanTheQueueTakesAreTheClientsErrorAndNameBothNumbers) {
+    start(letters, 64, /*max_queue=*/3);
+    auto sink = std::make_shared<Collector>(4);
+    GenerateRequest four = request({1}, 5, sink);
+    four.num_choices = 4;
+    const auto refused = engine->submit(four);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, base::ErrorCode::kInvalidArgument);
+    EXPECT_EQ(refused.error().param, "n");
+    EXPECT_NE(refused.error().message.find("n is 4, the queue takes 3"), std::string::npos);
+}
+
+TEST_F(EngineTest, StopStringsAndASinkAreCheckedBeforeAnythingRuns) {
+    start(letters);
+    auto sink = std::make_shared<Collector>();
+    GenerateRequest stopped = request({1}, 5, sink);
+    stopped.stop = {"a", ""};
+    EXPECT_EQ(engine->submit(stopped).error().param, "stop");
+    stopped.stop.assign(5, std::string(4000, 'a'));
+    EXPECT_NE(engine->submit(stopped).error().message.find("16384"), std::string::npos);
+    EXPECT_FALSE(engine->submit(request({1}, 5, nullptr)).ok());
+    GenerateRequest nothing_left = request({1}, 5, sink);
+    nothing_left.sampling.min_tokens = 1;
+    for (TokenId token = 0; token < kEnd; ++token)
+        nothing_left.sampling.stop_token_ids.push_back(token);
+    EXPECT_EQ(engine->submit(nothing_left).error().param, "stop_token_ids");
+    EXPECT_EQ(engine->num_active(), 0);
+}
+
+TEST_F(EngineTest, APromptAloneHasNoOutputAndCountsNone) {
+    start(letters);
+    auto sink = std::make_shared<Collector>();
+    GenerateRequest prompt = request({10, 20}, 1, sink);
+    prompt.is_prompt_only = true;
+    prompt.stop = {"g"};  // what would come out
+    ASSERT_TRUE(engine->submit(prompt).ok());
+    sink->wait();
+    EXPECT_EQ(sink->texts[0], "");
+    EXPECT_EQ(sink->tokens, 0U);
+    EXPECT_EQ(sink->finishes[0], FinishReason::kLength);
+    EXPECT_FALSE(sink->stop_string);
+    EXPECT_EQ(sink->usage.completion_tokens, 0);
+    EXPECT_EQ(metric("vllm:prompt_tokens_total"), 2);
+    EXPECT_EQ(metric("vllm:generation_tokens_total"), 0);
+    prompt.sampling.max_tokens = 2;
+    EXPECT_EQ(engine->submit(prompt).error().param, "max_tokens");
+}
+
+TEST_F(EngineTest, AContinuedTextKeepsItsSpace) {
+    const char* const golden = std::getenv("PAGODA_GOLDEN");
+    ASSERT_NE(golden, nullptr) << "PAGODA_GOLDEN must name tests/golden";
+    const auto checkpoint =
+        formats::open_checkpoint(std::string(golden) + "/gguf/mistral-full.gguf");
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().message;
+    tokenizer = text::Tokenizer::create(*checkpoint->tokenizer).value();
+    const std::vector<TokenId> hello = tokenizer->encode("hello", {}).value();
+    const TokenId the = tokenizer->encode("hello the", {}).value().back();
+    ASSERT_EQ(tokenizer->token_bytes(the, true), " the");
+    vocab = tokenizer->vocab_size();
+    start([&](const auto&, std::int64_t) { return the; });
+    const auto answer = [&](const std::vector<TokenId>& prompt) {
+        auto sink = std::make_shared<Collector>();
+        EXPECT_TRUE(engine->submit(request(prompt, 2, sink)).ok());
+        sink->wait();
+        return sink->texts[0];
+    };
+    EXPECT_EQ(answer(hello), " the the");
+    EXPECT_EQ(answer({*tokenizer->spec().bos}), "the the");
 }
 
 TEST_F(EngineTest, ThreeHundredRandomCancelsLeaveNoBlockInUse) {
@@ -381,6 +498,14 @@ TEST_F(EngineTest, MetricsAddUpWithTheUsage) {
         prompt += sink->usage.prompt_tokens;
         completion += sink->usage.completion_tokens;
     }
+    // A prompt counts once, however many choices go on from it, in both.
+    auto twice = std::make_shared<Collector>(2);
+    GenerateRequest two = request({1, 2, 3}, 4, twice);
+    two.num_choices = 2;
+    ASSERT_TRUE(engine->submit(two).ok());
+    twice->wait();
+    prompt += twice->usage.prompt_tokens;
+    completion += static_cast<std::int64_t>(twice->tokens);
     EXPECT_EQ(metric("vllm:prompt_tokens_total"), static_cast<double>(prompt));
     EXPECT_EQ(metric("vllm:generation_tokens_total"), static_cast<double>(completion));
 }

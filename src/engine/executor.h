@@ -3,6 +3,7 @@
 // and a fake. Called by the engine thread alone.
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -14,12 +15,20 @@
 
 namespace pagoda::engine {
 
+// What the sequences of a request have in common. Immutable.
+struct SequenceInput {
+    std::vector<base::TokenId> prompt;
+    decode::SamplingParams sampling;
+    decode::StopRules stop;
+};
+
 // What an executor needs to know of a sequence, once, with the first plan that has it.
 struct NewSequence {
     base::SeqId seq;
-    std::vector<base::TokenId> prompt;
-    decode::SamplingParams sampling;  // seed of this very choice
-    decode::StopRules stop;
+    // Owners: the request's sequences, in the engine while they wait, in the executor afterwards.
+    std::shared_ptr<const SequenceInput> input;
+    std::uint64_t seed = 0;        // of this very sequence
+    bool is_prompt_scored = true;  // prompt_logprobs, if asked for, go out with this sequence
 };
 
 // What a step says of a sequence beside sched::SequenceResult.

@@ -1,6 +1,7 @@
 #pragma once
 // Loading a model into a local executor: weights, KV memory, runner. Called once, from the thread
-// that owns the device context's team until the engine takes over.
+// that owns the device context's team until the engine takes over. The checkpoint and what the
+// context points to outlive the runner, which borrows from both.
 
 #include <memory>
 #include <vector>
@@ -14,10 +15,13 @@
 namespace pagoda::engine {
 
 struct LoadOptions {
+    // What no step exceeds; of the scheduler's limits and the plan's length. The memory plan was
+    // made for the same.
     model::ModelLimits limits;
     kernels::KvDType kv_dtype = kernels::KvDType::kBF16;
-    std::vector<std::int64_t> group_blocks;  // KV blocks per group, from the memory plan
-    model::LoadProgress progress;
+    // KV blocks of each of model::kv_groups(), from the memory plan; the scheduler gets the same.
+    std::vector<std::int64_t> group_blocks;
+    model::LoadProgress progress;  // called on the loading thread
 };
 
 // The KV memory of a model; `blocks` per KV group.

@@ -9,23 +9,58 @@
 
 namespace pagoda::engine {
 
-struct ModelRunner::Sequence {
-    explicit Sequence(NewSequence&& from, std::int64_t vocab, std::size_t num_groups)
-        : tokens(std::move(from.prompt)),
-          num_prompt(static_cast<std::int64_t>(tokens.size())),
-          stop(std::move(from.stop)),
-          sampler(std::move(from.sampling), tokens, all_end_tokens(stop), vocab),
+namespace {
+
+std::optional<FinishReason> finish_reason(decode::StopRules::Verdict verdict) {
+    switch (verdict) {
+        case decode::StopRules::Verdict::kGoOn:
+            return std::nullopt;
+        case decode::StopRules::Verdict::kStop:
+            return FinishReason::kStop;
+        case decode::StopRules::Verdict::kLength:
+            return FinishReason::kLength;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+struct ModelRunner::KnownSequence {
+    KnownSequence(NewSequence&& from, std::int64_t vocab, std::size_t num_groups)
+        : input(std::move(from.input)),
+          sampler(params_of(from, *input), input->prompt, all_end_tokens(input->stop), vocab),
           tables(num_groups) {}
 
+    static decode::SamplingParams params_of(const NewSequence& from, const SequenceInput& input) {
+        decode::SamplingParams params = input.sampling;
+        params.seed = from.seed;
+        if (!from.is_prompt_scored) params.prompt_logprobs.reset();
+        return params;
+    }
     static std::vector<base::TokenId> all_end_tokens(const decode::StopRules& rules) {
         std::vector<base::TokenId> ids = rules.end_tokens;
         ids.insert(ids.end(), rules.stop_tokens.begin(), rules.stop_tokens.end());
         return ids;
     }
 
-    std::vector<base::TokenId> tokens;  // prompt and output
-    std::int64_t num_prompt;
-    decode::StopRules stop;
+    [[nodiscard]] std::int64_t num_prompt() const { return std::ssize(input->prompt); }
+    [[nodiscard]] std::int64_t num_tokens() const { return num_prompt() + std::ssize(output); }
+    // The tokens of positions [begin, end) are appended to `batch`.
+    void append_tokens(std::int64_t begin, std::int64_t end,
+                       std::vector<base::TokenId>& batch) const {
+        if (begin < num_prompt()) {
+            batch.insert(batch.end(), input->prompt.begin() + begin,
+                         input->prompt.begin() + std::min(end, num_prompt()));
+        }
+        if (end > num_prompt()) {
+            batch.insert(batch.end(),
+                         output.begin() + std::max<std::int64_t>(begin - num_prompt(), 0),
+                         output.begin() + (end - num_prompt()));
+        }
+    }
+
+    std::shared_ptr<const SequenceInput> input;  // owners: see NewSequence
+    std::vector<base::TokenId> output;
     decode::Sampler sampler;
     std::vector<std::vector<std::int32_t>> tables;  // [group] block of positions [32 i, 32 i + 32)
     // Prompt tokens whose log-probabilities went out, so that recomputing does not repeat them.
@@ -58,7 +93,8 @@ StepOutput ModelRunner::run(const sched::StepPlan& plan, std::span<NewSequence> 
     if (plan.sequences.empty()) return output;
 
     gather(plan);
-    model_->forward({.tokens = tokens_, .sequences = slices_}, layer_views_);
+    model_->forward({.tokens = tokens_, .sequences = std::span(slices_).first(active_.size())},
+                    layer_views_);
     const std::span<const LogitRow> wanted = logit_rows_;
     for (std::size_t begin = 0; begin < wanted.size();) {
         const std::size_t count =
@@ -75,8 +111,8 @@ void ModelRunner::admit(std::span<NewSequence> new_sequences) {
         const base::SeqId seq = incoming.seq;
         const bool is_new =
             sequences_
-                .emplace(seq, std::make_unique<Sequence>(std::move(incoming), vocab_,
-                                                         store_->num_groups()))
+                .emplace(seq, std::make_unique<KnownSequence>(std::move(incoming), vocab_,
+                                                              store_->num_groups()))
                 .second;
         CHECK(is_new, "a sequence was introduced twice");
     }
@@ -86,65 +122,65 @@ void ModelRunner::admit(std::span<NewSequence> new_sequences) {
 void ModelRunner::gather(const sched::StepPlan& plan) {
     active_.clear();
     tokens_.clear();
-    slices_.clear();
+    // Slices beyond those of this step stay, with the memory of their tables.
+    if (slices_.size() < plan.sequences.size()) slices_.resize(plan.sequences.size());
     logit_rows_.clear();
     for (std::size_t entry = 0; entry < plan.sequences.size(); ++entry) {
         const sched::SequencePlan& part = plan.sequences[entry];
         const auto found = sequences_.find(part.seq);
         CHECK(found != sequences_.end(), "a plan names a sequence that nobody introduced");
-        Sequence& sequence = *found->second;
+        KnownSequence& sequence = *found->second;
         active_.push_back(&sequence);
-        for (std::size_t group = 0; group < sequence.tables.size(); ++group) {
-            std::vector<std::int32_t>& table = sequence.tables[group];
-            if (part.restarts) table.clear();
-            for (const base::BlockId block : part.new_blocks[group]) table.push_back(block.value);
+        if (part.is_restart) {
+            for (std::vector<std::int32_t>& table : sequence.tables) table.clear();
         }
+        for (const sched::NewBlock& added : part.new_blocks)
+            sequence.tables[static_cast<std::size_t>(added.group)].push_back(added.block.value);
         add_rows(part, entry, sequence);
     }
 }
 
-void ModelRunner::add_rows(const sched::SequencePlan& part, std::size_t entry, Sequence& sequence) {
+void ModelRunner::add_rows(const sched::SequencePlan& part, std::size_t entry,
+                           KnownSequence& sequence) {
     const std::int64_t end = part.first_position + part.num_tokens;
-    CHECK(part.num_tokens > 0 && end <= static_cast<std::int64_t>(sequence.tokens.size()),
-          "a plan beyond the sequence's tokens");
+    CHECK(part.num_tokens > 0 && end <= sequence.num_tokens(), "a plan beyond the tokens");
     const auto first_row = static_cast<std::int64_t>(tokens_.size());
-    model::SequenceSlice slice{
-        .first_row = first_row, .num_rows = part.num_tokens, .first_position = part.first_position};
-    for (const std::vector<std::int32_t>& table : sequence.tables)
-        slice.block_tables.push_back(table);
-    slices_.push_back(std::move(slice));
-    tokens_.insert(tokens_.end(), sequence.tokens.begin() + part.first_position,
-                   sequence.tokens.begin() + end);
+    model::SequenceSlice& slice = slices_[entry];
+    slice.first_row = first_row;
+    slice.num_rows = part.num_tokens;
+    slice.first_position = part.first_position;
+    slice.block_tables.assign(sequence.tables.begin(), sequence.tables.end());
+    sequence.append_tokens(part.first_position, end, tokens_);
 
     if (sequence.sampler.params().prompt_logprobs) {
         // The row of position p predicts the token at p + 1.
         std::size_t scored = 0;
         for (std::int64_t next = std::max(part.first_position + 1, sequence.num_prompt_scored);
-             next <= std::min(end, sequence.num_prompt - 1); ++next) {
+             next <= std::min(end, sequence.num_prompt() - 1); ++next) {
             logit_rows_.push_back(
                 {.row = static_cast<std::int32_t>(first_row + next - 1 - part.first_position),
                  .entry = entry,
-                 .prompt_target = sequence.tokens[static_cast<std::size_t>(next)],
+                 .prompt_target = sequence.input->prompt[static_cast<std::size_t>(next)],
                  .position = next,
                  .output = scored++});
             sequence.num_prompt_scored = next + 1;
         }
     }
-    if (part.samples)
+    if (part.is_sampled)
         logit_rows_.push_back({.row = static_cast<std::int32_t>(first_row + part.num_tokens - 1),
                                .entry = entry,
                                .position = end});
 }
 
 void ModelRunner::evaluate(std::span<const LogitRow> rows, StepOutput& output) {
-    std::vector<std::int32_t> indices;
-    indices.reserve(rows.size());
+    row_indices_.clear();
+    faults_.assign(rows.size(), std::nullopt);
     for (const LogitRow& row : rows) {
-        indices.push_back(row.row);
+        row_indices_.push_back(row.row);
         std::vector<decode::TokenLogprob>& prompt = output.details[row.entry].prompt_logprobs;
         if (row.prompt_target) prompt.resize(std::max(prompt.size(), row.output + 1));
     }
-    model_->logits(indices, logits_);
+    model_->logits(row_indices_, logits_);
 
     // Each row writes its own entry's fields, so that threads never meet.
     std::atomic<std::size_t> next{0};
@@ -155,29 +191,48 @@ void ModelRunner::evaluate(std::span<const LogitRow> rows, StepOutput& output) {
             const std::span<const float> logits(
                 logits_.data() + static_cast<std::int64_t>(index) * vocab_,
                 static_cast<std::size_t>(vocab_));
-            evaluate_row(rows[index], logits, scratch, output);
+            faults_[index] = evaluate_row(rows[index], logits, scratch, output);
         }
     });
+    for (std::size_t index = 0; index < rows.size(); ++index) {
+        if (faults_[index]) report(rows[index], *faults_[index], output);
+    }
 }
 
-void ModelRunner::evaluate_row(const LogitRow& row, std::span<const float> logits,
-                               std::span<float> scratch, StepOutput& output) const {
-    const Sequence& sequence = *active_[row.entry];
+std::optional<decode::SamplingFault> ModelRunner::evaluate_row(const LogitRow& row,
+                                                               std::span<const float> logits,
+                                                               std::span<float> scratch,
+                                                               StepOutput& output) const {
+    const decode::Sampler& sampler = active_[row.entry]->sampler;
     SequenceDetails& details = output.details[row.entry];
     if (row.prompt_target) {
-        details.prompt_logprobs[row.output] = decode::token_logprob(
-            logits, *row.prompt_target, *sequence.sampler.params().prompt_logprobs);
-        return;
+        auto scored =
+            decode::token_logprob(logits, *row.prompt_target, *sampler.params().prompt_logprobs);
+        if (!scored) return decode::SamplingFault::kNotFinite;
+        details.prompt_logprobs[row.output] = std::move(*scored);
+        return std::nullopt;
     }
-    decode::SampledToken sampled = sequence.sampler.sample(logits, row.position, scratch);
-    if (!sampled.is_finite) {
-        details.error = base::Error{
-            base::ErrorCode::kInternal,
-            fmt::format("the model gave logits that are not numbers at position {}", row.position)};
-        return;
-    }
+    decode::SampledToken sampled = sampler.sample(logits, row.position, scratch);
+    if (sampled.fault) return sampled.fault;
     output.result.sequences[row.entry].tokens.push_back(sampled.token);
     if (sampled.logprob) details.logprobs.push_back(std::move(*sampled.logprob));
+    return std::nullopt;
+}
+
+// The first fault of a sequence is what its request hears of.
+void ModelRunner::report(const LogitRow& row, decode::SamplingFault fault,
+                         StepOutput& output) const {
+    std::optional<base::Error>& error = output.details[row.entry].error;
+    if (error) return;
+    if (fault == decode::SamplingFault::kNotFinite)
+        error = base::Error{
+            base::ErrorCode::kInternal,
+            fmt::format("the model gave logits that are not numbers at position {}", row.position)};
+    else
+        error =
+            base::invalid(fmt::format("logit_bias, penalties and min_tokens leave no token for "
+                                      "position {}",
+                                      row.position));
 }
 
 // Records what was sampled and sees who is done.
@@ -185,23 +240,17 @@ void ModelRunner::finish_step(const sched::StepPlan& plan, StepOutput& output) {
     for (std::size_t entry = 0; entry < plan.sequences.size(); ++entry) {
         sched::SequenceResult& result = output.result.sequences[entry];
         result.seq = plan.sequences[entry].seq;
-        Sequence& sequence = *active_[entry];
-        if (output.details[entry].error) result.finish = FinishReason::kError;
+        if (output.details[entry].error) {
+            result.tokens.clear();
+            result.finish = FinishReason::kError;
+            continue;
+        }
+        KnownSequence& sequence = *active_[entry];
         for (const base::TokenId token : result.tokens) {
-            sequence.tokens.push_back(token);
+            sequence.output.push_back(token);
             sequence.sampler.accept(token);
-            const std::int64_t num_output =
-                static_cast<std::int64_t>(sequence.tokens.size()) - sequence.num_prompt;
-            switch (sequence.stop.check(token, num_output)) {
-                case decode::StopRules::Verdict::kGoOn:
-                    break;
-                case decode::StopRules::Verdict::kStop:
-                    result.finish = FinishReason::kStop;
-                    break;
-                case decode::StopRules::Verdict::kLength:
-                    result.finish = FinishReason::kLength;
-                    break;
-            }
+            result.finish =
+                finish_reason(sequence.input->stop.check(token, std::ssize(sequence.output)));
         }
     }
 }

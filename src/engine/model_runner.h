@@ -26,7 +26,7 @@ class ModelRunner final : public Executor {
     [[nodiscard]] const model::Model& model() const { return *model_; }
 
   private:
-    struct Sequence;
+    struct KnownSequence;
     // A row of the batch whose logits are wanted, and what for.
     struct LogitRow {
         std::int32_t row = 0;
@@ -38,10 +38,13 @@ class ModelRunner final : public Executor {
 
     void admit(std::span<NewSequence> new_sequences);
     void gather(const sched::StepPlan& plan);
-    void add_rows(const sched::SequencePlan& part, std::size_t entry, Sequence& sequence);
+    void add_rows(const sched::SequencePlan& part, std::size_t entry, KnownSequence& sequence);
     void evaluate(std::span<const LogitRow> rows, StepOutput& output);
-    void evaluate_row(const LogitRow& row, std::span<const float> logits, std::span<float> scratch,
-                      StepOutput& output) const;
+    [[nodiscard]] std::optional<decode::SamplingFault> evaluate_row(const LogitRow& row,
+                                                                    std::span<const float> logits,
+                                                                    std::span<float> scratch,
+                                                                    StepOutput& output) const;
+    void report(const LogitRow& row, decode::SamplingFault fault, StepOutput& output) const;
     void finish_step(const sched::StepPlan& plan, StepOutput& output);
 
     std::unique_ptr<model::Model> model_;
@@ -50,15 +53,17 @@ class ModelRunner final : public Executor {
     std::int64_t max_logit_rows_;
     std::int64_t vocab_;
     std::vector<kernels::PagedKvView> layer_views_;
-    std::unordered_map<base::SeqId, std::unique_ptr<Sequence>> sequences_;
+    std::unordered_map<base::SeqId, std::unique_ptr<KnownSequence>> sequences_;
 
     // The step's batch, kept to reuse the memory.
-    std::vector<Sequence*> active_;  // of the plan's entries
+    std::vector<KnownSequence*> active_;  // of the plan's entries
     std::vector<base::TokenId> tokens_;
-    std::vector<model::SequenceSlice> slices_;
+    std::vector<model::SequenceSlice> slices_;  // the first active_.size() count
     std::vector<LogitRow> logit_rows_;
-    std::vector<float> logits_;   // [max_logit_rows, vocab]
-    std::vector<float> scratch_;  // [threads, vocab]
+    std::vector<std::int32_t> row_indices_;                     // of the rows under evaluation
+    std::vector<std::optional<decode::SamplingFault>> faults_;  // as row_indices_
+    std::vector<float> logits_;                                 // [max_logit_rows, vocab]
+    std::vector<float> scratch_;                                // [threads, vocab]
 };
 
 }  // namespace pagoda::engine

@@ -2,21 +2,23 @@
 
 #include <utility>
 
+#include "base/thread.h"
 #include "decode/stop.h"
 #include "text/detokenizer.h"
 
 namespace pagoda::engine {
 
-struct OutputPump::Choice {
-    Choice(NewOutput&& from, const text::Tokenizer& tokenizer)
+struct OutputPump::Output {
+    Output(NewOutput&& from, const text::Tokenizer& tokenizer)
         : seq(from.seq),
-          index(from.choice),
+          choice(from.choice),
+          is_prompt_only(from.is_prompt_only),
+          min_tokens(from.min_tokens),
           sink(std::move(from.sink)),
-          detokenizer(tokenizer, from.skip_special_tokens),
-          stop(std::move(from.stop), from.include_stop_string),
-          min_tokens(from.min_tokens) {
+          detokenizer(tokenizer, from.skip_special_tokens, from.prompt_tail),
+          stop(std::move(from.stop), from.include_stop_string) {
         times.submitted = from.submitted;
-        usage.prompt_tokens = from.prompt_tokens;
+        usage.prompt_tokens = from.num_prompt_tokens;
     }
 
     // Text of the last token that was counted.
@@ -26,26 +28,31 @@ struct OutputPump::Choice {
     }
 
     base::SeqId seq;
-    int index;
+    int choice;
+    bool is_prompt_only;
+    std::int64_t min_tokens;
     std::shared_ptr<TokenSink> sink;
     text::Detokenizer detokenizer;
     decode::StopStrings stop;
-    std::int64_t min_tokens;
     std::vector<decode::TokenLogprob> prompt_logprobs;  // until the prompt is done
     Usage usage;
-    ChoiceTimes times;
+    SequenceTimes times;
 };
 
 OutputPump::OutputPump(const text::Tokenizer& tokenizer, EngineMetrics& metrics,
                        std::function<void(base::SeqId)> on_stopped)
-    : tokenizer_(tokenizer),
-      metrics_(metrics),
-      on_stopped_(std::move(on_stopped)),
-      thread_([this] { run(); }) {}
+    : tokenizer_(tokenizer), metrics_(metrics), on_stopped_(std::move(on_stopped)) {}
 
 OutputPump::~OutputPump() {
     messages_.close();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
+}
+
+base::Status OutputPump::start() {
+    auto thread = base::start_thread("pagoda-output", [this] { run(); });
+    if (!thread) return std::move(thread).error();
+    thread_ = std::move(thread).value();
+    return {};
 }
 
 void OutputPump::add(NewOutput output) {
@@ -64,107 +71,111 @@ void OutputPump::end(base::SeqId seq, FinishReason reason, std::optional<base::E
 void OutputPump::run() {
     while (std::optional<Message> message = messages_.pop())
         std::visit([this](auto& content) { handle(content); }, *message);
-    while (!choices_.empty()) {
-        End rest{choices_.begin()->first, FinishReason::kAborted, std::nullopt};
+    while (!outputs_.empty()) {
+        End rest{outputs_.begin()->first, FinishReason::kAborted, std::nullopt};
         handle(rest);
     }
 }
 
 void OutputPump::handle(NewOutput& output) {
     const base::SeqId seq = output.seq;
-    choices_.emplace(seq, std::make_unique<Choice>(std::move(output), tokenizer_));
+    outputs_.emplace(seq, std::make_unique<Output>(std::move(output), tokenizer_));
 }
 
 void OutputPump::handle(std::vector<SequenceOutput>& step) {
-    for (SequenceOutput& output : step) {
-        // A choice that a stop string or a cancel ended may still get what was under way.
-        const auto found = choices_.find(output.seq);
-        if (found != choices_.end()) deliver(*found->second, output);
+    for (SequenceOutput& part : step) {
+        // A sequence that a stop string or a cancel ended may still get what was under way.
+        const auto found = outputs_.find(part.seq);
+        if (found != outputs_.end()) deliver(*found->second, part);
     }
 }
 
 void OutputPump::handle(End& end) {
-    const auto found = choices_.find(end.seq);
-    if (found == choices_.end()) return;
-    Choice& choice = *found->second;
-    TokenEvent event{.choice = choice.index};
-    const decode::StopStrings::Step tail = choice.look_for_stop(choice.detokenizer.finish());
-    event.text = tail.text + (tail.match ? std::string() : choice.stop.finish());
+    const auto found = outputs_.find(end.seq);
+    if (found == outputs_.end()) return;
+    Output& output = *found->second;
+    TokenEvent event{.choice = output.choice};
+    const decode::StopStrings::Step tail = output.look_for_stop(output.detokenizer.finish());
+    event.text = tail.text + (tail.match ? std::string() : output.stop.finish());
     event.finish = end.reason;
     event.error = std::move(end.error);
-    finish(choice, std::move(event));
+    finish(output, std::move(event));
 }
 
-void OutputPump::deliver(Choice& choice, SequenceOutput& output) {
-    if (choice.times.first_step == base::TimePoint{}) choice.times.first_step = output.step_began;
-    for (decode::TokenLogprob& entry : output.details.prompt_logprobs)
-        choice.prompt_logprobs.push_back(std::move(entry));
+void OutputPump::deliver(Output& output, SequenceOutput& step) {
+    if (!output.times.first_step) output.times.first_step = step.step_began;
+    for (decode::TokenLogprob& entry : step.details.prompt_logprobs)
+        output.prompt_logprobs.push_back(std::move(entry));
 
-    TokenEvent event{.choice = choice.index};
-    if (output.details.error) {
-        event.error = std::move(output.details.error);
+    TokenEvent event{.choice = output.choice};
+    if (step.details.error) {
+        event.error = std::move(step.details.error);
         event.finish = FinishReason::kError;
-        finish(choice, std::move(event));
+        finish(output, std::move(event));
         return;
     }
-    if (output.tokens.empty()) return;
-    if (choice.usage.completion_tokens == 0) {
-        event.prompt_logprobs = std::move(choice.prompt_logprobs);
-        choice.times.first_token = output.step_ended;
-        metrics_.on_prompt(choice.usage.prompt_tokens);
-        metrics_.on_first_token(choice.times);
+    if (step.tokens.empty()) return;
+    if (!output.times.first_token) {
+        event.prompt_logprobs = std::move(output.prompt_logprobs);
+        output.times.first_token = step.step_ended;
+        // A prompt is computed and paid for once, however many sequences go on from it.
+        if (output.choice == 0) metrics_.on_prompt(output.usage.prompt_tokens);
+        metrics_.on_first_token(output.times);
     } else {
-        metrics_.on_token(output.step_ended - choice.times.last_token);
+        metrics_.on_token(step.step_ended - *output.times.last_token);
     }
-    choice.times.last_token = output.step_ended;
-    append_tokens(choice, output, event);
+    output.times.last_token = step.step_ended;
+    if (output.is_prompt_only)
+        event.finish = FinishReason::kLength;
+    else
+        append_tokens(output, step, event);
     if (event.finish) {
-        finish(choice, std::move(event));
+        finish(output, std::move(event));
         return;
     }
-    event.usage = choice.usage;
-    choice.sink->on_event(std::move(event));
+    event.usage = output.usage;
+    output.sink->on_event(std::move(event));
 }
 
 // Text, stop strings and the end of the output.
-void OutputPump::append_tokens(Choice& choice, SequenceOutput& output, TokenEvent& event) {
-    for (std::size_t index = 0; index < output.tokens.size(); ++index) {
-        const base::TokenId token = output.tokens[index];
-        const bool is_last = output.finish && index + 1 == output.tokens.size();
+void OutputPump::append_tokens(Output& output, SequenceOutput& step, TokenEvent& event) {
+    for (std::size_t index = 0; index < step.tokens.size(); ++index) {
+        const base::TokenId token = step.tokens[index];
+        const bool is_last = step.finish && index + 1 == step.tokens.size();
         event.tokens.push_back(token);
-        if (index < output.details.logprobs.size())
-            event.logprobs.push_back(std::move(output.details.logprobs[index]));
-        ++choice.usage.completion_tokens;
+        if (index < step.details.logprobs.size())
+            event.logprobs.push_back(std::move(step.details.logprobs[index]));
+        ++output.usage.completion_tokens;
         metrics_.on_generated(1);
 
         std::string text;
-        if (is_last && *output.finish == FinishReason::kStop)
+        if (is_last && *step.finish == FinishReason::kStop)
             event.stop_token = token;  // an end token is no part of the text
         else
-            text = choice.detokenizer.append(token);
-        if (is_last) text += choice.detokenizer.finish();
-        decode::StopStrings::Step step = choice.look_for_stop(text);
-        event.text += step.text;
-        if (step.match) {
+            text = output.detokenizer.append(token);
+        if (is_last) text += output.detokenizer.finish();
+        decode::StopStrings::Step found = output.look_for_stop(text);
+        event.text += found.text;
+        if (found.match) {
             event.finish = FinishReason::kStop;
-            event.stop_string = std::move(step.match);
+            event.stop_string = std::move(found.match);
             event.stop_token.reset();
-            if (!output.finish) on_stopped_(choice.seq);
+            if (!step.finish) on_stopped_(output.seq);
             return;
         }
         if (is_last) {
-            event.text += choice.stop.finish();
-            event.finish = output.finish;
+            event.text += output.stop.finish();
+            event.finish = step.finish;
         }
     }
 }
 
-void OutputPump::finish(Choice& choice, TokenEvent event) {
-    event.usage = choice.usage;
-    event.timings = timings_of(choice.times);
-    metrics_.on_finish(*event.finish, choice.times, choice.usage.completion_tokens);
-    const std::shared_ptr<TokenSink> sink = std::move(choice.sink);
-    choices_.erase(choice.seq);
+void OutputPump::finish(Output& output, TokenEvent event) {
+    event.usage = output.usage;
+    event.timings = timings_of(output.times);
+    metrics_.on_finish(*event.finish, output.times, output.usage.completion_tokens);
+    const std::shared_ptr<TokenSink> sink = std::move(output.sink);
+    outputs_.erase(output.seq);
     sink->on_event(std::move(event));
 }
 

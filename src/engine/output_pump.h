@@ -1,7 +1,7 @@
 #pragma once
 // OutputPump: makes text of tokens. On a thread of its own it detokenises, looks for stop strings
 // and hands TokenEvents to the sinks, so that text never holds up a step. The engine thread pushes,
-// any thread may register. Every registered choice gets exactly one last event.
+// any thread may register. Every registered sequence gets exactly one last event.
 
 #include <functional>
 #include <memory>
@@ -19,15 +19,17 @@
 
 namespace pagoda::engine {
 
-// A choice that will produce tokens.
+// A sequence that will produce tokens.
 struct NewOutput {
     base::SeqId seq;
-    int choice = 0;
-    std::int64_t prompt_tokens = 0;
-    std::vector<std::string> stop;
+    int choice = 0;  // its number in the request, for the events
+    std::int64_t num_prompt_tokens = 0;
+    std::vector<base::TokenId> prompt_tail;             // for text::Detokenizer
+    std::shared_ptr<const decode::StopAutomaton> stop;  // owners: the sequences of the request
     std::int64_t min_tokens = 0;  // stop strings that end in the text of these first ones are text
     bool include_stop_string = false;
     bool skip_special_tokens = true;
+    bool is_prompt_only = false;
     std::shared_ptr<TokenSink> sink;
     base::TimePoint submitted;
 };
@@ -43,8 +45,8 @@ struct SequenceOutput {
 
 class OutputPump {
   public:
-    // on_stopped: called on the pump's thread when a stop string ended a sequence that the engine
-    // still runs. All references must outlive the pump.
+    // Does nothing before start(). on_stopped: called on the pump's thread when a stop string ended
+    // a sequence that the engine still runs. All references must outlive the pump.
     OutputPump(const text::Tokenizer& tokenizer, EngineMetrics& metrics,
                std::function<void(base::SeqId)> on_stopped);
     // Ends what is still open with kAborted and joins the thread.
@@ -52,9 +54,12 @@ class OutputPump {
     OutputPump(const OutputPump&) = delete;
     OutputPump& operator=(const OutputPump&) = delete;
 
+    // Once, before anything else. Fails when the system allows no more threads.
+    [[nodiscard]] base::Status start();
+
     void add(NewOutput output);
     void push(std::vector<SequenceOutput> step);
-    // Ends a choice with that reason, or with an error; nothing happens if it has ended already.
+    // Ends a sequence with that reason, or with an error; nothing happens if it has ended already.
     void end(base::SeqId seq, FinishReason reason, std::optional<base::Error> error = std::nullopt);
 
   private:
@@ -64,21 +69,21 @@ class OutputPump {
         std::optional<base::Error> error;
     };
     using Message = std::variant<NewOutput, std::vector<SequenceOutput>, End>;
-    struct Choice;
+    struct Output;
 
     void run();
     void handle(NewOutput& output);
     void handle(std::vector<SequenceOutput>& step);
     void handle(End& end);
-    void deliver(Choice& choice, SequenceOutput& output);
-    void append_tokens(Choice& choice, SequenceOutput& output, TokenEvent& event);
-    void finish(Choice& choice, TokenEvent event);
+    void deliver(Output& output, SequenceOutput& step);
+    void append_tokens(Output& output, SequenceOutput& step, TokenEvent& event);
+    void finish(Output& output, TokenEvent event);
 
     const text::Tokenizer& tokenizer_;
     EngineMetrics& metrics_;
     std::function<void(base::SeqId)> on_stopped_;
     base::BlockingQueue<Message> messages_;
-    std::unordered_map<base::SeqId, std::unique_ptr<Choice>> choices_;  // pump thread
+    std::unordered_map<base::SeqId, std::unique_ptr<Output>> outputs_;  // pump thread
     std::thread thread_;
 };
 

@@ -65,6 +65,9 @@ struct GenerateRequest {
     std::vector<std::string> stop;
     bool include_stop_string = false;
     bool skip_special_tokens = true;
+    // The prompt alone is wanted: the one token that a step makes of it (max_tokens is 1) is
+    // neither sent nor counted, and the finish reason is kLength.
+    bool is_prompt_only = false;
     std::shared_ptr<TokenSink> sink;  // owned by the engine until the last event, and by the caller
 };
 

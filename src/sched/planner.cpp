@@ -173,13 +173,12 @@ void Planner::schedule(const Sequence& sequence, std::int64_t num_tokens) {
     part.seq = sequence.spec.seq;
     part.first_position = sequence.num_computed;
     part.num_tokens = num_tokens;
-    part.samples = num_tokens == sequence.num_behind();
-    part.restarts = !sequence.is_running;
-    part.new_blocks.resize(free_.size());
+    part.is_sampled = num_tokens == sequence.num_behind();
+    part.is_restart = !sequence.is_running;
     const std::int64_t end = kv::blocks_for(sequence.num_computed + num_tokens);
     for (std::size_t group = 0; group < free_.size(); ++group) {
         for (std::int64_t i = sequence.tables[group].num_blocks(); i < end; ++i) {
-            part.new_blocks[group].push_back(free_[group].take());
+            part.new_blocks.push_back({static_cast<std::int32_t>(group), free_[group].take()});
         }
     }
     if (sequence.is_running && decodes(sequence)) {

@@ -52,7 +52,7 @@ base::Status validate(const SchedulerConfig& config) {
 }
 
 base::Status can_ever_run(const SchedulerConfig& config, const SequenceSpec& spec) {
-    CHECK(spec.prompt_tokens >= 1 && spec.max_total_tokens >= spec.prompt_tokens,
+    CHECK(spec.num_prompt_tokens >= 1 && spec.max_total_tokens >= spec.num_prompt_tokens,
           "a sequence has a prompt, and room for it");
     if (spec.max_total_tokens > config.max_model_len) {
         return Error{ErrorCode::kResourceExhausted,
@@ -61,7 +61,7 @@ base::Status can_ever_run(const SchedulerConfig& config, const SequenceSpec& spe
                                  spec.max_total_tokens, config.max_model_len)};
     }
     // The last output token is never fed back, so that it needs no slot.
-    const std::int64_t positions = std::max(spec.prompt_tokens, spec.max_total_tokens - 1);
+    const std::int64_t positions = std::max(spec.num_prompt_tokens, spec.max_total_tokens - 1);
     for (const KvGroupSpec& group : config.groups) {
         const std::int64_t needed = blocks_to_advance(positions, group.window);
         if (needed <= group.num_blocks) continue;
@@ -97,6 +97,7 @@ struct Scheduler::Impl {
     OutputForecast forecast;
     std::unordered_map<SeqId, std::unique_ptr<Sequence>> sequences;
     std::vector<const Sequence*> running;  // by rank
+    std::int64_t num_never_started = 0;
     std::vector<SeqId> ended;
     std::uint64_t step = 0;
     std::uint64_t next_ticket = 0;
@@ -109,11 +110,12 @@ void Scheduler::Impl::add(const SequenceSpec& spec, base::TimePoint now) {
     auto sequence = std::make_unique<Sequence>();
     sequence->spec = spec;
     sequence->rank = {policy->rank_key(spec, now), next_ticket++};
-    sequence->num_total = spec.prompt_tokens;
+    sequence->num_total = spec.num_prompt_tokens;
     sequence->tables.resize(pools.size());
     policy->enqueue(*sequence);
     const bool is_new = sequences.emplace(spec.seq, std::move(sequence)).second;
     CHECK(is_new, "a sequence id was submitted twice");
+    ++num_never_started;
 }
 
 Sequence& Scheduler::Impl::find(SeqId seq) {
@@ -142,7 +144,10 @@ void Scheduler::Impl::preempt(Sequence& sequence) {
 
 void Scheduler::Impl::start(Sequence& sequence) {
     policy->remove(sequence);
-    if (!sequence.is_resumed()) policy->charge_prompt(sequence);
+    if (!sequence.is_resumed()) {
+        policy->charge_prompt(sequence);
+        --num_never_started;
+    }
     sequence.is_running = true;
     const auto by_rank = [](const Sequence* a, const Sequence* b) { return a->rank < b->rank; };
     running.insert(std::upper_bound(running.begin(), running.end(), &sequence, by_rank), &sequence);
@@ -150,13 +155,12 @@ void Scheduler::Impl::start(Sequence& sequence) {
 
 void Scheduler::Impl::advance(const SequencePlan& part) {
     Sequence& sequence = find(part.seq);
-    CHECK(part.restarts == !sequence.is_running && part.first_position == sequence.num_computed,
+    CHECK(part.is_restart == !sequence.is_running && part.first_position == sequence.num_computed,
           "the plan is not of this state");
-    if (part.restarts) start(sequence);
-    for (std::size_t group = 0; group < pools.size(); ++group) {
-        for (const base::BlockId block : part.new_blocks[group]) {
-            sequence.tables[group].append(pools[group].take(block));
-        }
+    if (part.is_restart) start(sequence);
+    for (const NewBlock& added : part.new_blocks) {
+        const auto group = static_cast<std::size_t>(added.group);
+        sequence.tables[group].append(pools[group].take(added.block));
     }
     const std::int64_t end = part.first_position + part.num_tokens;
     num_computed += static_cast<std::uint64_t>(part.num_tokens);
@@ -175,7 +179,7 @@ void Scheduler::Impl::apply(const SequencePlan& part, const SequenceResult& resu
     Sequence& sequence = find(part.seq);
     const std::int64_t num_tokens = std::ssize(result.tokens);
     CHECK(result.seq == part.seq, "the result's order is not the plan's");
-    CHECK(num_tokens <= (part.samples ? 1 : 0), "the result has tokens that were not asked for");
+    CHECK(num_tokens <= (part.is_sampled ? 1 : 0), "the result has tokens that were not asked for");
     sequence.num_total += num_tokens;
     policy->charge_output(sequence, num_tokens);
     if (result.finish) {
@@ -184,8 +188,9 @@ void Scheduler::Impl::apply(const SequencePlan& part, const SequenceResult& resu
         if (is_whole) forecast.record(sequence.num_outputs());
         return end(part.seq);
     }
-    CHECK(num_tokens == 1 || !part.samples, "a step sampled nothing and did not end the sequence");
-    CHECK(sequence.num_total < sequence.spec.max_total_tokens || !part.samples,
+    CHECK(num_tokens == 1 || !part.is_sampled,
+          "a step sampled nothing and did not end the sequence");
+    CHECK(sequence.num_total < sequence.spec.max_total_tokens || !part.is_sampled,
           "the executor let a sequence grow to its limit without ending it");
 }
 
@@ -196,6 +201,7 @@ void Scheduler::Impl::end(SeqId seq) {
         stop_running(sequence);
     } else {
         policy->remove(sequence);
+        if (!sequence.is_resumed()) --num_never_started;
     }
     policy->forget(sequence);
     sequences.erase(found);
@@ -216,7 +222,7 @@ base::Status Scheduler::submit(std::span<const SequenceSpec> sequences, base::Ti
                      fmt::format("the request has {} sequences, the queue takes {} (max_queue)",
                                  count, max_queue)};
     }
-    const std::int64_t waiting = stats().waiting;
+    const std::int64_t waiting = impl_->num_never_started;
     if (waiting + count > max_queue) {
         return Error{ErrorCode::kUnavailable,
                      fmt::format("{} sequences are waiting, the queue takes {} (max_queue); try "
@@ -231,14 +237,21 @@ void Scheduler::cancel(SeqId seq) {
     if (impl_->sequences.contains(seq)) impl_->end(seq);
 }
 
-StepPlan Scheduler::plan(base::TimePoint /*now*/) const {
+void Scheduler::finish(SeqId seq) {
+    const auto found = impl_->sequences.find(seq);
+    if (found == impl_->sequences.end()) return;
+    impl_->forecast.record(found->second->num_outputs());
+    impl_->end(seq);
+}
+
+StepPlan Scheduler::plan() const {
     const Impl& state = *impl_;
     return Planner({state.config, state.pools, state.running, state.ended, *state.policy,
                     state.forecast, state.step})
         .plan();
 }
 
-void Scheduler::commit(const StepPlan& plan, const StepResult& result, base::TimePoint /*now*/) {
+void Scheduler::commit(const StepPlan& plan, const StepResult& result) {
     Impl& state = *impl_;
     CHECK(plan.step == state.step && result.step == state.step, "not the plan that came last");
     CHECK(result.sequences.size() == plan.sequences.size(), "the result is not of this plan");
@@ -259,18 +272,19 @@ bool Scheduler::has_work() const {
 
 SchedulerStats Scheduler::stats() const {
     SchedulerStats stats;
-    stats.running = std::ssize(impl_->running);
-    stats.waiting = std::ssize(impl_->sequences) - stats.running;
+    stats.num_running = std::ssize(impl_->running);
+    stats.num_waiting = impl_->num_never_started;
+    stats.num_preempted = std::ssize(impl_->sequences) - stats.num_running - stats.num_waiting;
     for (const kv::BlockPool& pool : impl_->pools) {
-        stats.blocks_total += pool.num_blocks();
-        stats.blocks_used += pool.num_used();
+        stats.num_blocks += pool.num_blocks();
+        stats.num_blocks_used += pool.num_used();
         const double usage =
             static_cast<double>(pool.num_used()) / static_cast<double>(pool.num_blocks());
         stats.kv_usage = std::max(stats.kv_usage, usage);
     }
-    stats.preemptions = impl_->num_preemptions;
-    stats.computed_tokens = impl_->num_computed;
-    stats.recomputed_tokens = impl_->num_recomputed;
+    stats.num_preemptions = impl_->num_preemptions;
+    stats.num_computed_tokens = impl_->num_computed;
+    stats.num_recomputed_tokens = impl_->num_recomputed;
     return stats;
 }
 
@@ -292,14 +306,17 @@ void Scheduler::check_invariants() const {
     const Impl& state = *impl_;
     std::vector<std::int64_t> held(state.pools.size());
     std::int64_t num_running = 0;
+    std::int64_t num_never_started = 0;
     for (const auto& [seq, sequence] : state.sequences) {
         state.check_sequence(*sequence);
         num_running += sequence->is_running ? 1 : 0;
+        num_never_started += sequence->is_running || sequence->is_resumed() ? 0 : 1;
         for (std::size_t group = 0; group < held.size(); ++group) {
             held[group] += sequence->tables[group].num_held();
         }
     }
     CHECK(num_running == std::ssize(state.running), "the running list and the flags disagree");
+    CHECK(num_never_started == state.num_never_started, "the queue's length is wrong");
     CHECK(num_running <= state.config.max_num_seqs, "too many sequences run");
     CHECK(std::is_sorted(state.running.begin(), state.running.end(),
                          [](const Sequence* a, const Sequence* b) { return a->rank < b->rank; }),

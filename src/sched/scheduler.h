@@ -1,7 +1,7 @@
 #pragma once
 // Scheduler: decides what each step computes. It sees sequences as numbers, blocks as ids, and no
-// wall clock but the time it is given. plan() never mutates; commit() applies a plan and its
-// result; submit() and cancel() happen between the two calls of a step, never inside.
+// clock but the time of a submission. plan() never mutates; commit() applies a plan and its result;
+// submit(), cancel() and finish() happen between two steps, never inside one.
 // Owned by the engine thread.
 
 #include <cstdint>
@@ -32,7 +32,7 @@ enum class PolicyKind : std::uint8_t { kFcfs, kPriority, kFair };
 struct SchedulerConfig {
     std::int64_t max_num_seqs = 64;             // sequences in one step
     std::int64_t max_num_batched_tokens = 512;  // tokens in one step
-    std::int64_t max_queue = 1024;              // waiting sequences
+    std::int64_t max_queue = 1024;              // sequences that wait for their first step
     std::int64_t max_model_len = 0;             // tokens of one sequence
     PolicyKind policy = PolicyKind::kFair;
     // With kPriority: so much waiting makes up for one class.
@@ -45,9 +45,9 @@ struct SchedulerConfig {
 struct SequenceSpec {
     base::SeqId seq;
     base::ClientId client;
-    std::int64_t prompt_tokens = 0;     // >= 1
-    std::int64_t max_total_tokens = 0;  // prompt plus output, at most
-    std::int32_t priority = 0;          // lower runs first, as in vLLM
+    std::int64_t num_prompt_tokens = 0;  // >= 1
+    std::int64_t max_total_tokens = 0;   // prompt plus output, at most
+    std::int32_t priority = 0;           // lower runs first, as in vLLM
     // Tokens of one step, at most (0: the budget alone): prompts whose every row needs logits.
     std::int64_t max_step_tokens = 0;
 };
@@ -57,12 +57,14 @@ struct SequenceSpec {
 [[nodiscard]] base::Status can_ever_run(const SchedulerConfig& config, const SequenceSpec& spec);
 
 struct SchedulerStats {
-    std::int64_t waiting = 0, running = 0;
-    std::int64_t blocks_total = 0, blocks_used = 0;  // over all groups
-    double kv_usage = 0;                             // the fullest group, 0..1
-    std::uint64_t preemptions = 0;
-    std::uint64_t computed_tokens = 0;    // KV rows written by all steps
-    std::uint64_t recomputed_tokens = 0;  // of them, those that had been written before
+    std::int64_t num_waiting = 0;    // for their first step
+    std::int64_t num_preempted = 0;  // that wait to begin anew
+    std::int64_t num_running = 0;
+    std::int64_t num_blocks = 0, num_blocks_used = 0;  // over all groups
+    double kv_usage = 0;                               // the fullest group, 0..1
+    std::uint64_t num_preemptions = 0;
+    std::uint64_t num_computed_tokens = 0;    // KV rows written by all steps
+    std::uint64_t num_recomputed_tokens = 0;  // of them, those that had been written before
 };
 
 class Scheduler {
@@ -75,19 +77,23 @@ class Scheduler {
 
     // Several sequences of one request are taken together or not at all. Errors: kResourceExhausted
     // when it could never fit the KV blocks or the model's length (names both numbers),
-    // kUnavailable when the queue is full.
+    // kUnavailable when the queue is full. Preempted sequences wait too and are not in the queue:
+    // they were taken before, and must not make a later one be refused that found a place.
     [[nodiscard]] base::Status submit(std::span<const SequenceSpec> sequences, base::TimePoint now);
     // Gives everything back at once; the next plan reports it as ended. Unknown ids are ignored:
     // the sequence may have finished in the meantime.
     void cancel(base::SeqId seq);
+    // As cancel, for a sequence whose output ended outside of a step (a stop string): its length
+    // is learnt from, as that of one that a step ended.
+    void finish(base::SeqId seq);
 
     // The next step; empty when there is nothing to do, and never without a sequence while one
     // waits or runs. Within the token budget, max_num_seqs and the free blocks; running sequences
     // that decode come first.
-    [[nodiscard]] StepPlan plan(base::TimePoint now) const;
+    [[nodiscard]] StepPlan plan() const;
     // REQUIRES: the plan is the one that plan() gave last, with nothing submitted or cancelled
     // since; the result has its sequences in its order.
-    void commit(const StepPlan& plan, const StepResult& result, base::TimePoint now);
+    void commit(const StepPlan& plan, const StepResult& result);
 
     [[nodiscard]] bool has_work() const;
     [[nodiscard]] SchedulerStats stats() const;

@@ -29,7 +29,7 @@ struct Sequence {
     bool is_running = false;
     std::vector<kv::BlockTable> tables;  // by group
 
-    [[nodiscard]] std::int64_t num_outputs() const { return num_total - spec.prompt_tokens; }
+    [[nodiscard]] std::int64_t num_outputs() const { return num_total - spec.num_prompt_tokens; }
     [[nodiscard]] std::int64_t num_behind() const { return num_total - num_computed; }
     [[nodiscard]] bool is_resumed() const { return num_preemptions > 0; }
 };

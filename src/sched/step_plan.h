@@ -1,7 +1,8 @@
 #pragma once
 // StepPlan and StepResult: the seam between the scheduler and an executor. Plain numbers, so that
 // a remote worker is the same interface. There is no prefill and no decode phase: each sequence has
-// computed tokens and total tokens, and a step lets the first catch up with the second.
+// computed tokens and total tokens, and a step lets the first catch up with the second. Value
+// types: nothing in them is borrowed, so that they can be kept, compared, written out and sent.
 
 #include <cstdint>
 #include <optional>
@@ -13,6 +14,12 @@ namespace pagoda::sched {
 
 enum class FinishReason : std::uint8_t { kStop, kLength, kAborted, kError };
 
+struct NewBlock {
+    std::int32_t group = 0;  // KV group
+    base::BlockId block;
+    friend bool operator==(const NewBlock&, const NewBlock&) = default;
+};
+
 // The part of one sequence that a step computes: positions
 // [first_position, first_position + num_tokens).
 struct SequencePlan {
@@ -20,13 +27,13 @@ struct SequencePlan {
     std::int64_t first_position = 0;
     std::int64_t num_tokens = 0;
     // The last of these tokens is the sequence's last: its logits give the next token.
-    bool samples = false;
+    bool is_sampled = false;
     // The sequence begins anew (first step, or after preemption by recompute): its block tables are
     // empty before new_blocks are appended.
-    bool restarts = false;
-    // Per KV group, the blocks appended to the sequence's table in this step. Tables are indexed
-    // by position / 32 in every group; blocks that fell out of a window are never read again.
-    std::vector<std::vector<base::BlockId>> new_blocks;
+    bool is_restart = false;
+    // Appended to the sequence's tables in this order. Tables are indexed by position / 32 in every
+    // group; blocks that fell out of a window are never read again.
+    std::vector<NewBlock> new_blocks;
 };
 
 // A waiting sequence that does not fit yet, and how many others were admitted ahead of it.
@@ -41,7 +48,7 @@ struct StepPlan {
     // Sequences that ended since the last plan; the executor forgets them before it computes.
     std::vector<base::SeqId> ended;
     // Running sequences that give up their blocks, which this very plan may hand to others. They
-    // wait, and begin anew in a later plan (restarts); the executor keeps their tokens and
+    // wait, and begin anew in a later plan (is_restart); the executor keeps their tokens and
     // samplers.
     std::vector<base::SeqId> preempted;
     std::vector<PassedOver> passed_over;
@@ -54,7 +61,7 @@ struct StepPlan {
     }
 };
 
-// What a step did to one sequence: the tokens it produced (none unless its plan samples) and
+// What a step did to one sequence: the tokens it produced (none unless is_sampled) and
 // whether that ended it.
 struct SequenceResult {
     base::SeqId seq;

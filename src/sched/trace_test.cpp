@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sched/fake_executor.h"
+#include "sched/fake_executor_for_test.h"
 
 namespace pagoda::sched {
 namespace {
@@ -95,9 +95,9 @@ class Trace {
         SequenceSpec spec;
         spec.seq = SeqId(ids_.size() + 1);
         spec.client = base::ClientId(static_cast<std::uint64_t>(number(fields, "client", 0)));
-        spec.prompt_tokens = number(fields, "prompt", 1);
+        spec.num_prompt_tokens = number(fields, "prompt", 1);
         const std::int64_t outputs = number(fields, "outputs", 1000);
-        spec.max_total_tokens = number(fields, "total", spec.prompt_tokens + outputs);
+        spec.max_total_tokens = number(fields, "total", spec.num_prompt_tokens + outputs);
         spec.priority = static_cast<std::int32_t>(number(fields, "priority", 0));
         spec.max_step_tokens = number(fields, "cap", 0);
         const base::Status status = scheduler_->submit({&spec, 1}, now_);
@@ -110,8 +110,8 @@ class Trace {
     }
 
     StepPlan step() {
-        const StepPlan plan = scheduler_->plan(now_);
-        scheduler_->commit(plan, executor_->run(plan), now_);
+        const StepPlan plan = scheduler_->plan();
+        scheduler_->commit(plan, executor_->run(plan));
         return plan;
     }
 
@@ -123,7 +123,7 @@ class Trace {
     }
 
     std::string expect_used(std::int64_t expected) {
-        const std::int64_t used = scheduler_->stats().blocks_used;
+        const std::int64_t used = scheduler_->stats().num_blocks_used;
         return used == expected ? "" : std::to_string(used) + " blocks are in use";
     }
 
@@ -132,8 +132,8 @@ class Trace {
         const auto add = [&](const std::string& word) { text += (text.empty() ? "" : " ") + word; };
         for (const SequencePlan& part : plan.sequences) {
             add(names_.at(part.seq) + ":" + std::to_string(part.first_position) + "+" +
-                std::to_string(part.num_tokens) + (part.restarts ? "^" : "") +
-                (part.samples ? "!" : ""));
+                std::to_string(part.num_tokens) + (part.is_restart ? "^" : "") +
+                (part.is_sampled ? "!" : ""));
         }
         for (const SeqId seq : plan.preempted) add("~" + names_.at(seq));
         for (const PassedOver& over : plan.passed_over) {
@@ -151,9 +151,9 @@ class Trace {
 };
 
 TEST(SchedulerTrace, EveryScenarioIsPlannedAsWritten) {
-    const char* const golden = std::getenv("PAGODA_GOLDEN");
-    ASSERT_NE(golden, nullptr) << "PAGODA_GOLDEN must name tests/golden";
-    const std::filesystem::path folder = std::filesystem::path(golden).parent_path() / "traces";
+    const char* const suites = std::getenv("PAGODA_SUITES");
+    ASSERT_NE(suites, nullptr) << "PAGODA_SUITES must name the folder tests";
+    const std::filesystem::path folder = std::filesystem::path(suites) / "traces";
     std::vector<std::filesystem::path> paths;
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
         if (entry.path().extension() == ".trace") paths.push_back(entry.path());

@@ -2,6 +2,10 @@
 // likelihood by division of a positive and multiplication of a negative logit. presence_penalty and
 // frequency_penalty are subtracted once, and once per occurrence, for output tokens only.
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "decode/processors/processors.h"
 
 namespace pagoda::decode {
@@ -24,7 +28,10 @@ void apply(const EditContext& context, std::span<float> logits) {
             value -= params.presence_penalty;
             value -= params.frequency_penalty * static_cast<double>(seen.output_count);
         }
-        logit = static_cast<float>(value);
+        constexpr double kLargest = std::numeric_limits<float>::max();
+        // What was impossible stays so; what is possible stays a number.
+        if (std::isfinite(logit))
+            logit = static_cast<float>(std::clamp(value, -kLargest, kLargest));
     }
 }
 

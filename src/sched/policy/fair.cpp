@@ -53,7 +53,7 @@ class FairWalk final : public AdmissionOrder {
     // The client's share of this plan counts at once, so that it cannot take the whole plan.
     void admitted() override {
         if (!is_resumed_ && current_ != opened_.end()) {
-            advance(kPromptWeight * last_->spec.prompt_tokens);
+            advance(kPromptWeight * last_->spec.num_prompt_tokens);
         }
     }
 
@@ -109,7 +109,7 @@ class Fair final : public Policy {
 
     void charge_prompt(const Sequence& sequence) override {
         floor_ = std::max(floor_, clients_.at(sequence.spec.client).counter);
-        charge(sequence.spec.client, kPromptWeight * sequence.spec.prompt_tokens);
+        charge(sequence.spec.client, kPromptWeight * sequence.spec.num_prompt_tokens);
     }
 
     void charge_output(const Sequence& sequence, std::int64_t tokens) override {

@@ -1,4 +1,4 @@
-#include "sched/fake_executor.h"
+#include "sched/fake_executor_for_test.h"
 
 #include <algorithm>
 
@@ -18,23 +18,23 @@ void FakeExecutor::add(const SequenceSpec& spec, std::int64_t num_outputs) {
     State state;
     state.spec = spec;
     state.num_outputs = num_outputs;
-    state.num_total = spec.prompt_tokens;
+    state.num_total = spec.num_prompt_tokens;
     state.tables.resize(contents_.size());
     CHECK(sequences_.emplace(spec.seq, std::move(state)).second, "a sequence was added twice");
 }
 
 std::int64_t FakeExecutor::num_outputs(base::SeqId seq) const {
     const State& state = sequences_.at(seq);
-    return state.num_total - state.spec.prompt_tokens;
+    return state.num_total - state.spec.num_prompt_tokens;
 }
 
 void FakeExecutor::append_blocks(State& state, const SequencePlan& part) {
-    for (std::size_t group = 0; group < contents_.size(); ++group) {
-        for (const base::BlockId block : part.new_blocks[group]) {
-            const std::int64_t index = std::ssize(state.tables[group]);
-            state.tables[group].push_back(block);
-            contents_[group].at(static_cast<std::size_t>(block.value)) = {part.seq, index, 0};
-        }
+    for (const NewBlock& added : part.new_blocks) {
+        const auto group = static_cast<std::size_t>(added.group);
+        std::vector<base::BlockId>& table = state.tables.at(group);
+        contents_[group].at(static_cast<std::size_t>(added.block.value)) = {part.seq,
+                                                                            std::ssize(table), 0};
+        table.push_back(added.block);
     }
 }
 
@@ -74,11 +74,11 @@ void FakeExecutor::compute(State& state, const SequencePlan& part) {
 SequenceResult FakeExecutor::finish_part(State& state, const SequencePlan& part) const {
     SequenceResult result;
     result.seq = part.seq;
-    CHECK(part.samples == (state.num_computed == state.num_total), "samples is wrong");
-    if (!part.samples) return result;
+    CHECK(part.is_sampled == (state.num_computed == state.num_total), "is_sampled is wrong");
+    if (!part.is_sampled) return result;
     result.tokens.push_back(static_cast<base::TokenId>(state.num_total));
     ++state.num_total;
-    if (state.num_total - state.spec.prompt_tokens == state.num_outputs) {
+    if (state.num_total - state.spec.num_prompt_tokens == state.num_outputs) {
         result.finish = FinishReason::kStop;
     } else if (state.num_total == state.spec.max_total_tokens) {
         result.finish = FinishReason::kLength;
@@ -96,7 +96,7 @@ StepResult FakeExecutor::run(const StepPlan& plan) {
     result.step = plan.step;
     for (const SequencePlan& part : plan.sequences) {
         State& state = sequences_.at(part.seq);
-        if (part.restarts) {
+        if (part.is_restart) {
             for (std::vector<base::BlockId>& table : state.tables) table.clear();
             state.num_computed = 0;
         }
