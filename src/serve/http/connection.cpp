@@ -23,6 +23,7 @@ constexpr std::string_view kHeartbeat = ": heartbeat\n\n";
 // How much of a refused body is read and thrown away, so that its sender gets to read the answer.
 constexpr std::size_t kMaxLingerBytes = std::size_t{256} << 20;
 constexpr std::chrono::seconds kMaxLingerTime{5};
+constexpr std::chrono::milliseconds kCancelAgain{20};
 
 std::string chunk(std::string_view data) {
     return fmt::format("{:x}\r\n{}\r\n", data.size(), data);
@@ -45,7 +46,6 @@ std::optional<ErrorBody> read_failure(const boost::system::error_code& error,
                                                 options.max_body_bytes),
                          .code = "body_too_large"};
     if (error == http::error::end_of_stream || error == http::error::partial_message ||
-        error == beast::error::timeout ||
         error.category() != http::make_error_code(http::error::bad_method).category())
         return std::nullopt;
     return ErrorBody{.status = 400,
@@ -80,7 +80,10 @@ void handle(ServerState& state, Request&& request, const std::shared_ptr<Exchang
 }  // namespace
 
 Connection::Connection(asio::ip::tcp::socket&& socket, ServerState& state)
-    : stream_(std::move(socket)), state_(state), heartbeat_(stream_.get_executor()) {
+    : stream_(std::move(socket)),
+      state_(state),
+      heartbeat_(stream_.get_executor()),
+      deadline_(stream_.get_executor()) {
     state_.num_connections.fetch_add(1);
 }
 
@@ -130,13 +133,14 @@ void Connection::read_header() {
     parser_.emplace();
     parser_->header_limit(state_.options.max_header_bytes);
     parser_->body_limit(state_.options.max_body_bytes);
-    stream_.expires_after(state_.options.header_timeout);
+    limit_reading(state_.options.header_timeout);
     beast::http::async_read_header(
         stream_, buffer_, *parser_,
         [self = shared_from_this()](const Error& error, std::size_t) { self->on_header(error); });
 }
 
 void Connection::on_header(const Error& error) {
+    end_deadline();
     if (error) {
         refuse(error);
         return;
@@ -156,21 +160,63 @@ void Connection::on_header(const Error& error) {
 }
 
 void Connection::read_body() {
-    stream_.expires_after(state_.options.idle_timeout);
+    limit_reading(state_.options.idle_timeout);
     beast::http::async_read(
         stream_, buffer_, *parser_,
         [self = shared_from_this()](const Error& error, std::size_t) { self->on_body(error); });
 }
 
 void Connection::on_body(const Error& error) {
+    end_deadline();
     if (error)
         refuse(error);
     else
         dispatch();
 }
 
+// The stream's own timer closes the socket, and with it the way to say why. This one ends the read
+// alone.
+void Connection::limit_reading(std::chrono::milliseconds limit) {
+    stream_.expires_never();
+    is_late_ = false;
+    deadline_.expires_after(limit);
+    watch_deadline();
+}
+
+void Connection::watch_deadline() {
+    deadline_.async_wait([self = shared_from_this()](const Error& error) {
+        // Called though the read has ended in the meantime: the deadline is another one then.
+        if (error || self->deadline_.expiry() > std::chrono::steady_clock::now()) return;
+        self->is_late_ = true;
+        self->stream_.cancel();
+        // A read that is just between two pieces does not notice.
+        self->deadline_.expires_after(kCancelAgain);
+        self->watch_deadline();
+    });
+}
+
+void Connection::end_deadline() {
+    deadline_.expires_at(asio::steady_timer::time_point::max());
+}
+
+// What a client is told that was too slow; nothing when it had not even begun.
+std::optional<ErrorBody> Connection::lateness() const {
+    if (!parser_->got_some() && buffer_.size() == 0) return std::nullopt;
+    const bool has_header = parser_->is_header_done();
+    const std::chrono::duration<double> limit =
+        has_header ? state_.options.idle_timeout : state_.options.header_timeout;
+    return ErrorBody{.status = 408,
+                     .message = fmt::format("the request's {} did not come within {} s ({}); send "
+                                            "it again, or faster",
+                                            has_header ? "body" : "header", limit.count(),
+                                            has_header ? "idle_timeout" : "header_timeout"),
+                     .code = "request_timeout"};
+}
+
 void Connection::refuse(const Error& error) {
-    const std::optional<ErrorBody> failure = read_failure(error, state_.options);
+    const std::optional<ErrorBody> failure = is_late_ && error == asio::error::operation_aborted
+                                                 ? lateness()
+                                                 : read_failure(error, state_.options);
     if (!failure) {
         close();
         return;
@@ -330,6 +376,7 @@ void Connection::close() {
     if (is_closed_) return;
     is_closed_ = true;
     heartbeat_.cancel();
+    end_deadline();
     outgoing_.clear();
     Error ignored;
     stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);

@@ -3,6 +3,7 @@
 // keeps itself alive while something is under way. Internal to the server.
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -52,12 +53,17 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     using Error = boost::system::error_code;
     using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
-    // All below run on the strand. A reader that closes its sending side is taken as gone.
+    // All below run on the strand. A reader that closes its sending side is taken as gone: until
+    // something is written, a half-closed connection can't be told from one that was left.
     void wait_for_request();
     void read_header();
     void on_header(const Error& error);
     void read_body();
     void on_body(const Error& error);
+    void limit_reading(std::chrono::milliseconds limit);
+    void watch_deadline();
+    void end_deadline();
+    [[nodiscard]] std::optional<ErrorBody> lateness() const;
     void refuse(const Error& error);
     void dispatch();
     [[nodiscard]] std::optional<Request> take_request();
@@ -76,6 +82,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     boost::beast::tcp_stream stream_;
     ServerState& state_;
     boost::asio::steady_timer heartbeat_;
+    boost::asio::steady_timer deadline_;  // of the header or body that is being read
     boost::beast::flat_buffer buffer_;
     std::optional<Parser> parser_;
     std::shared_ptr<Exchange> exchange_;  // the request under way
@@ -83,6 +90,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     bool is_writing_ = false;
     bool is_closed_ = false;
     bool is_first_ = true;
+    bool is_late_ = false;          // the deadline passed
     bool has_unread_body_ = false;  // the request was refused before it was read
 };
 

@@ -20,9 +20,9 @@ struct ServerOptions {
     int threads = 2;
     std::uint64_t max_body_bytes = std::uint64_t{32} << 20;
     std::uint32_t max_header_bytes = 64U << 10;
-    std::chrono::milliseconds header_timeout{20'000};
-    std::chrono::milliseconds idle_timeout{
-        75'000};  // between requests, for a body, for a stuck write
+    std::chrono::milliseconds header_timeout{20'000};  // then 408, as after a slow body
+    // Between requests, for a body, for a stuck write.
+    std::chrono::milliseconds idle_timeout{75'000};
     std::chrono::milliseconds heartbeat{10'000};
     std::size_t max_connections = 4096;
     std::size_t max_unsent_bytes = std::size_t{4} << 20;  // of one stream
