@@ -156,6 +156,35 @@ class ApiTest(unittest.TestCase):
         chat = self.chat(logit_bias=bias, max_tokens=2, logprobs=True).json()["choices"][0]
         self.assertEqual(chat["logprobs"]["content"][0]["bytes"][0], 0xF0)
 
+    def test_bodies_of_another_type_are_refused_and_those_of_none_taken(self):
+        body = json.dumps({"prompt": "a", "max_tokens": 1}).encode()
+        for path in ("/v1/chat/completions", "/v1/completions", "/tokenize", "/detokenize", "/apply-template"):
+            for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+                answer = self.server.post(path, body, {"content-type": kind})
+                self.expect_error(answer, 415, mentions=[kind, "-H 'Content-Type: application/json'"], param="content-type")
+        for kind in ("application/json; charset=utf-8", "Application/JSON", "application/vnd.api+json"):
+            self.assertEqual(self.server.post("/tokenize", body, {"content-type": kind}).status, 200)
+        address = urllib.parse.urlparse(self.server.address)
+        with socket.create_connection((address.hostname, address.port)) as raw:
+            raw.sendall(b"POST /tokenize HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            self.assertIn(b" 200 ", raw.recv(4096))
+
+    def test_what_is_sent_too_slowly_is_answered_with_408(self):
+        begun = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n"
+        with Server("--header-timeout", "200ms", "--idle-timeout", "300ms") as server:
+            address = urllib.parse.urlparse(server.address)
+            for sent, limit in ((begun, "header_timeout"), (begun + b"\r\n{", "idle_timeout"), (b"", None)):
+                with socket.create_connection((address.hostname, address.port)) as raw, raw.makefile("rb") as answer:
+                    raw.sendall(sent)
+                    head, _, body = answer.read().partition(b"\r\n\r\n")
+                if limit is None:
+                    self.assertEqual(head, b"")
+                    continue
+                self.assertTrue(head.startswith(b"HTTP/1.1 408 "), head)
+                self.assertIn(b"connection: close", head.lower())
+                self.assertEqual(json.loads(body)["error"]["code"], "request_timeout")
+                self.assertIn(limit, json.loads(body)["error"]["message"])
+
     def test_compressed_bodies_and_missing_hosts_are_refused(self):
         answer = self.server.post("/v1/completions", {"prompt": "a"}, {"content-encoding": "gzip"})
         self.expect_error(answer, 415)

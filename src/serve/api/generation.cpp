@@ -39,17 +39,21 @@ Generation::Generation(const ApiContext& context, const AnswerShape& shape, Gene
 void Generation::start(const ApiContext& context, const AnswerShape& shape, GenerationCall call) {
     std::vector<GenerationPrompt> prompts = std::move(call.prompts);
     const auto generation = std::make_shared<Generation>(context, shape, std::move(call));
-    if (auto submitted = generation->submit(std::move(prompts)); !submitted) {
-        generation->fail(submitted.error());
-        return;
-    }
+    if (!generation->submit_or_fail(std::move(prompts))) return;
     generation->writer_->on_disconnect([weak = std::weak_ptr<Generation>(generation)] {
         if (const auto alive = weak.lock()) alive->abandon();
     });
 }
 
-base::Status Generation::submit(std::vector<GenerationPrompt> prompts) {
+// Under one lock, so that no event of the prompts that were taken comes before the refusal.
+bool Generation::submit_or_fail(std::vector<GenerationPrompt> prompts) {
     const std::lock_guard lock(mutex_);
+    const auto submitted = submit(std::move(prompts));
+    if (!submitted) fail(submitted.error());
+    return submitted.ok();
+}
+
+base::Status Generation::submit(std::vector<GenerationPrompt> prompts) {
     const auto per_prompt = static_cast<std::size_t>(fields_.num_choices);
     choices_.resize(prompts.size() * per_prompt);
     num_open_ = choices_.size();
@@ -74,10 +78,7 @@ base::Status Generation::submit(std::vector<GenerationPrompt> prompts) {
             .sink = std::make_shared<PromptSink>(shared_from_this(), number)};
         generate.sampling.max_tokens = prompt.max_tokens;
         auto id = context_.engine->submit(generate);
-        if (!id) {
-            for (const base::RequestId taken : requests_) context_.engine->cancel(taken);
-            return std::move(id).error();
-        }
+        if (!id) return std::move(id).error();
         requests_.push_back(*id);
     }
     // Headers go out at admission, so that a long prefill does not look like a dead server.
@@ -148,7 +149,6 @@ void Generation::stream_event(ChoiceState& state, const TokenEvent& event) {
     if (!data.empty()) writer_->write(std::move(data));
 }
 
-// REQUIRES: mutex_ held, or nobody else knows this yet.
 void Generation::fail(const base::Error& error) {
     if (std::exchange(is_over_, true)) return;
     for (const base::RequestId request : requests_) context_.engine->cancel(request);

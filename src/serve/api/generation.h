@@ -81,12 +81,14 @@ class Generation final : public std::enable_shared_from_this<Generation> {
 
   private:
     class PromptSink;
-    [[nodiscard]] base::Status submit(std::vector<GenerationPrompt> prompts);
+    [[nodiscard]] bool submit_or_fail(std::vector<GenerationPrompt> prompts);
     void on_event(std::size_t prompt, engine::TokenEvent&& event);
+    void abandon();
+    // With mutex_ held:
+    [[nodiscard]] base::Status submit(std::vector<GenerationPrompt> prompts);
     void stream_event(ChoiceState& state, const engine::TokenEvent& event);
     void fail(const base::Error& error);
     void complete();
-    void abandon();
     [[nodiscard]] base::Json envelope(bool is_stream) const;
     [[nodiscard]] base::Json usage_json() const;
 

@@ -8,8 +8,37 @@
 
 namespace pagoda::api {
 
+namespace {
+
+// application/json, or a format of its own upon it (RFC 6839), with any parameters.
+bool is_json_type(std::string_view type) {
+    constexpr std::string_view kBlanks = " \t";
+    constexpr std::string_view kSuffix = "+json";
+    type = type.substr(0, type.find(';'));
+    const std::size_t last = type.find_last_not_of(kBlanks);
+    type = type.substr(0, last == std::string_view::npos ? 0 : last + 1);
+    type.remove_prefix(std::min(type.find_first_not_of(kBlanks), type.size()));
+    return http::equals_ignoring_case(type, "application/json") ||
+           (type.size() > kSuffix.size() &&
+            http::equals_ignoring_case(type.substr(type.size() - kSuffix.size()), kSuffix));
+}
+
+// A body without a type is taken as JSON; one of another type was meant for something else.
+base::Status check_media(const http::Request& request) {
+    const std::string* type = request.header(kContentType);
+    if (type == nullptr || is_json_type(*type)) return {};
+    return base::Error{base::ErrorCode::kUnsupported,
+                       fmt::format("a body of content-type {} is not supported, it must be "
+                                   "application/json (curl: -H 'Content-Type: application/json')",
+                                   brief(base::Json(*type))),
+                       std::string(kContentType)};
+}
+
+}  // namespace
+
 base::Result<base::Json> parse_body(const http::Request& request) {
-    const std::string* encoding = request.header("content-encoding");
+    if (const auto media = check_media(request); !media) return media.error();
+    const std::string* encoding = request.header(kContentEncoding);
     if (encoding != nullptr && !http::equals_ignoring_case(*encoding, "identity"))
         return base::Error{base::ErrorCode::kUnsupported,
                            "a body in content-encoding " + brief(base::Json(*encoding)) +
@@ -42,7 +71,8 @@ http::ErrorBody to_http(const base::Error& error) {
             }
             break;
         case base::ErrorCode::kUnsupported:
-            body.status = error.param == kContentEncoding ? 415 : 400;
+            body.status =
+                error.param == kContentEncoding || error.param == kContentType ? 415 : 400;
             body.code = "unsupported_value";
             break;
         case base::ErrorCode::kNotFound:

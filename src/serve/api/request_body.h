@@ -13,7 +13,7 @@
 
 namespace pagoda::api {
 
-// The body as an object. Errors say what is wrong with it.
+// The body as an object. Errors say what is wrong with it, or with its headers.
 [[nodiscard]] base::Result<base::Json> parse_body(const http::Request& request);
 
 // Who asks, for fairness.
@@ -32,8 +32,9 @@ void add_ignored_fields(const std::vector<std::string>& names, http::Response& r
 
 // An invalid argument with this param is context_length_exceeded.
 inline constexpr std::string_view kContextLength = "context_length";
-// Something unsupported with this param is 415.
+// Something unsupported with one of these params is 415.
 inline constexpr std::string_view kContentEncoding = "content-encoding";
+inline constexpr std::string_view kContentType = "content-type";
 // kNotFound with this param is model_not_found.
 inline constexpr std::string_view kModelField = "model";
 
