@@ -1,11 +1,10 @@
 // pagoda bench roof: what this machine can do at most.
 
-#include <cstdlib>
-
 #include <fmt/core.h>
 
 #include "base/json.h"
 #include "commands.h"
+#include "kernel_choice.h"
 #include "kernels/registry.h"
 #include "kernels/roof.h"
 
@@ -31,10 +30,8 @@ void print_row(std::string_view name, std::string_view unit, double one, double 
 ExitCode bench_roof(const Arguments& arguments) {
     const auto threads = arguments.integer("threads", base::ThreadTeam::allowed_cores(), 1, 1024);
     if (!threads) return bad_usage(threads.error());
-    const char* isa = std::getenv("PAGODA_ISA");
-    const auto variant =
-        kernels::choose_variant(isa == nullptr ? "" : isa, kernels::detect_cpu_features());
-    if (!variant) return fail(variant.error());
+    const auto variant = chosen_kernels();
+    if (!variant) return bad_usage(variant.error());
     base::ThreadTeam team(static_cast<int>(*threads));
     const kernels::DeviceContext device{.kernels = *variant, .team = &team};
     const kernels::Roof one = kernels::measure_roof(device, false);

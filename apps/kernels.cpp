@@ -1,11 +1,10 @@
 // pagoda kernels: which variants there are, which one runs here, and who provides each operator.
 
-#include <cstdlib>
-
 #include <fmt/core.h>
 
 #include "base/json.h"
 #include "commands.h"
+#include "kernel_choice.h"
 #include "kernels/registry.h"
 
 namespace pagoda::apps {
@@ -45,14 +44,12 @@ void print_text(const Json& document) {
 }
 
 ExitCode show_kernels(const Arguments& arguments) {
-    const kernels::CpuFeature features = kernels::detect_cpu_features();
-    const char* isa = std::getenv("PAGODA_ISA");
-    const auto chosen = kernels::choose_variant(isa == nullptr ? "" : isa, features);
-    if (!chosen) return fail(chosen.error());
+    const auto chosen = chosen_kernels();
+    if (!chosen) return bad_usage(chosen.error());
     Json document = Json::object();
     document.set("cpu", kernels::cpu_model_name());
     document.set("chosen", (*chosen)->name);
-    document.set("variants", variants_json(features, **chosen));
+    document.set("variants", variants_json(kernels::detect_cpu_features(), **chosen));
     document.set("operators", providers_json(**chosen));
     if (arguments.has("json"))
         fmt::print("{}\n", document.dump());

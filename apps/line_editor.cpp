@@ -59,7 +59,8 @@ struct LineEditor::Impl {
     // Its line, or nothing at the end.
     std::optional<std::string> read_line() {
         int length = 0;
-        el_set(editor, EL_PREP_TERM, 1);  // before the prompt shows: keys are the editor's from then
+        // Before the prompt shows: keys are the editor's from then on.
+        el_set(editor, EL_PREP_TERM, 1);
         const char* line = el_gets(editor, &length);
         if (line == nullptr || length <= 0) return std::nullopt;
         std::string text(line, static_cast<std::size_t>(length));

@@ -101,8 +101,6 @@ base::Status ModelSession::open_file(const std::string& path) {
 }
 
 base::Status ModelSession::choose_device() {
-    const auto variant = kernels::choose_variant(settings_.isa, kernels::detect_cpu_features());
-    if (!variant) return variant.error();
     const int allowed = base::ThreadTeam::allowed_cores();
     const int threads = settings_.threads.value_or(allowed);
     if (threads > allowed)
@@ -115,8 +113,9 @@ base::Status ModelSession::choose_device() {
     auto team = base::ThreadTeam::start(threads);
     if (!team) return std::move(team).error();
     team_ = std::move(team).value();
-    device_ = {
-        .kernels = *variant, .team = team_.get(), .activation_mode = settings_.activation_mode};
+    device_ = {.kernels = settings_.kernels,
+               .team = team_.get(),
+               .activation_mode = settings_.activation_mode};
     return {};
 }
 

@@ -39,8 +39,8 @@ struct TextParts {
 
 class ModelSession {
   public:
-    // Reads the file's header, chooses kernels and threads and plans the memory; refuses what can't
-    // be run or can't fit. The logger outlives the session.
+    // Reads the file's header, makes the threads and plans the memory; refuses what can't be run or
+    // can't fit. The logger outlives the session.
     [[nodiscard]] static base::Result<std::unique_ptr<ModelSession>> open(
         const std::string& path, const ModelSettings& settings, base::Logger& logger);
     ~ModelSession();
@@ -60,6 +60,8 @@ class ModelSession {
     }
     [[nodiscard]] const api::SamplingDefaults& sampling_defaults() const { return defaults_; }
     [[nodiscard]] const plan::MemoryPlan& plan() const { return plan_; }
+    // Ids from 0 up to it can be a prompt; the tokenizer may know fewer.
+    [[nodiscard]] std::int64_t vocab_size() const { return sizes_.vocab; }
     [[nodiscard]] const kernels::DeviceContext& device() const { return device_; }
     [[nodiscard]] const formats::Checkpoint& checkpoint() const { return checkpoint_; }
     [[nodiscard]] base::MetricsRegistry& metrics() { return metrics_; }

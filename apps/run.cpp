@@ -50,12 +50,47 @@ base::Result<Question> read_question(const Arguments& arguments) {
         question.text = std::move(text).value();
     }
     if (question.text && question.text->empty()) return base::invalid("the prompt is empty");
+    if (!question.text && !question.ids && arguments.has("raw"))
+        return base::invalid("--raw needs a prompt; a chat goes through the chat template");
     return question;
 }
 
+// Flags that another one leaves without a meaning.
+base::Status check_combinations(const Arguments& arguments) {
+    if (arguments.has("logprobs") && !arguments.has("json"))
+        return base::invalid("--logprobs shows in the JSON output alone; add --json");
+    const std::string_view plain = arguments.has("raw")          ? "--raw"
+                                   : arguments.has("prompt-ids") ? "--prompt-ids"
+                                                                 : "";
+    if (plain.empty()) return {};
+    if (arguments.has("system"))
+        return base::invalid(fmt::format(
+            "{} does without the chat template, which --system is for; leave one of them out",
+            plain));
+    if (arguments.config.contains("chat_template"))
+        return base::invalid(
+            fmt::format("{} does without a chat template; leave it or --chat-template out", plain));
+    return {};
+}
+
+// Printing the settings runs nothing: whatever only a run would use is not meant.
+base::Status check_printing(const Arguments& arguments) {
+    if (arguments.positional("PROMPT"))
+        return base::invalid("--print-config runs nothing; leave the PROMPT out");
+    for (const auto& [name, values] : arguments.options) {
+        if (name != kPrintConfigOption.name && name != kConfigOption.name)
+            return base::invalid(fmt::format("--print-config runs nothing; leave --{} out", name));
+    }
+    return {};
+}
+
 base::Result<TokenIds> prompt_ids(const Question& question, const Arguments& arguments,
-                                  ModelSession& session) {
-    if (question.ids) return parse_ids(*question.ids, session.engine().vocab_size());
+                                  const ModelSession& session) {
+    if (question.ids) {
+        auto ids = parse_ids(*question.ids, session.vocab_size());
+        if (ids && ids->empty()) return base::invalid("--prompt-ids holds no token id");
+        return ids;
+    }
     if (arguments.has("raw")) return session.tokenizer().encode(*question.text, {});
     if (session.chat_template() == nullptr)
         return base::invalid("this model has no chat template; use --raw");
@@ -66,41 +101,65 @@ base::Result<TokenIds> prompt_ids(const Question& question, const Arguments& arg
     return chat_prompt(session.tokenizer(), *session.chat_template(), messages);
 }
 
+void print_answer(const Arguments& arguments, const ModelSession& session,
+                  const engine::GenerateRequest& request, const Answer& result) {
+    if (arguments.has("json")) {
+        fmt::print(
+            "{}\n",
+            answer_json(session.tokenizer(), request.prompt, result, request.sampling).dump());
+        return;
+    }
+    fmt::print("\n");
+    if (arguments.has("verbose")) fmt::print(stderr, "{}\n", timings_text(result));
+}
+
+// The weights are loaded once the prompt is known to be good.
 ExitCode answer_once(const Question& question, const Arguments& arguments, ModelSession& session,
                      const SamplingOptions& options) {
     auto prompt = prompt_ids(question, arguments, session);
-    if (!prompt) return fail(prompt.error());
+    if (!prompt) return question.ids ? bad_usage(prompt.error()) : fail(prompt.error());
     const auto num_prompt = static_cast<std::int64_t>(prompt->size());
-    const std::int64_t room = session.engine().max_model_len() - num_prompt;
-    if (room < 1)
+    const std::int64_t context = session.plan().max_model_len;
+    if (num_prompt >= context)
         return fail(base::invalid(fmt::format(
             "the prompt has {} tokens, the context is {} tokens, and at least one must be left "
             "for the answer",
-            num_prompt, session.engine().max_model_len())));
-    engine::GenerateRequest request{.id = "run", .prompt = *prompt, .sampling = options.params};
-    if (request.sampling.max_tokens == 0) request.sampling.max_tokens = room;
-    const bool is_json = arguments.has("json");
+            num_prompt, context)));
+    if (const auto status = session.start(session.default_name()); !status)
+        return fail(status.error());
+    engine::GenerateRequest request{
+        .id = "run", .prompt = std::move(prompt).value(), .sampling = options.params};
+    if (request.sampling.max_tokens == 0) request.sampling.max_tokens = context - num_prompt;
     const auto result =
-        answer(session.engine(), std::move(request), is_json ? nullptr : print_piece);
+        answer(session.engine(), request, arguments.has("json") ? nullptr : print_piece);
     if (!result) return fail(result.error());
-    if (is_json) {
-        fmt::print("{}\n",
-                   answer_json(session.tokenizer(), *prompt, *result, options.params).dump());
-    } else {
-        fmt::print("\n");
-        if (arguments.has("verbose")) fmt::print(stderr, "{}\n", timings_text(*result));
-    }
+    print_answer(arguments, session, request, *result);
     return result->finish == engine::FinishReason::kAborted ? ExitCode::kFailure
                                                             : ExitCode::kSuccess;
+}
+
+ExitCode run_session(const Question& question, const Arguments& arguments, ModelSession& session,
+                     std::optional<int> logprobs) {
+    if (arguments.has("verbose")) fmt::print(stderr, "{}\n", session.describe());
+    auto options = read_sampling_options(arguments, session.sampling_defaults());
+    if (!options) return bad_usage(options.error());
+    options->params.logprobs = logprobs;
+    if (question.text || question.ids) return answer_once(question, arguments, session, *options);
+    if (const auto status = session.start(session.default_name()); !status)
+        return fail(status.error());
+    return chat(session, std::move(options).value(), arguments.value("system").value_or(""));
+}
+
+ExitCode print_config(const Config& config, const Arguments& arguments) {
+    if (const auto status = check_printing(arguments); !status) return bad_usage(status.error());
+    fmt::print("{}", config.to_yaml());
+    return ExitCode::kSuccess;
 }
 
 ExitCode run(const Arguments& arguments) {
     const auto config = load_config(arguments);
     if (!config) return bad_usage(config.error());
-    if (arguments.has("print-config")) {
-        fmt::print("{}", config->to_yaml());
-        return ExitCode::kSuccess;
-    }
+    if (arguments.has("print-config")) return print_config(*config, arguments);
     const auto model = arguments.positional("MODEL");
     if (!model) return bad_usage(base::invalid("run needs a MODEL; see pagoda run --help"));
     const auto settings = local_model_settings(*config, 1);
@@ -109,6 +168,7 @@ ExitCode run(const Arguments& arguments) {
     if (!top) return bad_usage(top.error());
     if (const auto valid = read_sampling_options(arguments, {}); !valid)
         return bad_usage(valid.error());
+    if (const auto valid = check_combinations(arguments); !valid) return bad_usage(valid.error());
     const auto question = read_question(arguments);
     if (!question) return bad_usage(question.error());
 
@@ -116,15 +176,9 @@ ExitCode run(const Arguments& arguments) {
         {.level = arguments.has("verbose") ? base::LogLevel::kInfo : base::LogLevel::kWarning});
     auto session = ModelSession::open(*model, *settings, logger);
     if (!session) return fail(session.error());
-    if (arguments.has("verbose")) fmt::print(stderr, "{}\n", (*session)->describe());
-    if (const auto status = (*session)->start((*session)->default_name()); !status)
-        return fail(status.error());
-    auto options = read_sampling_options(arguments, (*session)->sampling_defaults());
-    if (!options) return bad_usage(options.error());
-    if (arguments.has("logprobs")) options->params.logprobs = static_cast<int>(*top);
-    if (question->text || question->ids)
-        return answer_once(*question, arguments, **session, *options);
-    return chat(**session, std::move(options).value(), arguments.value("system").value_or(""));
+    return run_session(
+        *question, arguments, **session,
+        arguments.has("logprobs") ? std::optional(static_cast<int>(*top)) : std::nullopt);
 }
 
 std::vector<OptionSpec> run_options() {
@@ -153,7 +207,7 @@ CommandSpec run_command() {
             .positionals = {{"MODEL", kModel.help, false},
                             {"PROMPT", "the question; without one, a chat begins", false}},
             .options = run_options(),
-            .config_uses = kUsesModel,
+            .config_uses = kUsesModel | kUsesAnswers,
             .examples =
                 "  pagoda run model.gguf\n"
                 "  pagoda run model.gguf \"Why is the sky blue?\"\n"

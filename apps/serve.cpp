@@ -29,6 +29,11 @@ std::string url_host(const std::string& host) {
 }
 
 base::Status check_exposure(const ServerSettings& settings) {
+    if (!settings.api_keys.empty() && settings.allow_unauthenticated)
+        return base::invalid(
+            "allow_unauthenticated is set and so are API keys, with which every request needs "
+            "one; leave one of the two out",
+            "allow_unauthenticated");
     if (!settings.api_keys.empty() || settings.allow_unauthenticated ||
         is_loopback(settings.http.host))
         return {};

@@ -1,7 +1,6 @@
 #include "settings.h"
 
-#include <cstdlib>
-
+#include "kernel_choice.h"
 #include "kv/store/kv_store.h"
 #include "serve/gateway/api_keys.h"
 
@@ -53,8 +52,9 @@ base::Result<ModelSettings> model_settings(const Config& config) {
     if (!kv_dtype) return kv_dtype.error();
     settings.kv_dtype = *kv_dtype;
     if (!config.is_word("threads")) settings.threads = static_cast<int>(config.integer("threads"));
-    const char* isa = std::getenv("PAGODA_ISA");
-    settings.isa = isa == nullptr ? "" : isa;
+    const auto chosen = chosen_kernels();
+    if (!chosen) return chosen.error();
+    settings.kernels = *chosen;
     settings.chat_template_file = config.text("chat_template");
     settings.uses_model_sampling = config.text("generation_config") != "none";
     return settings;

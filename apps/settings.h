@@ -23,10 +23,10 @@ struct ModelSettings {
     sched::SchedulerConfig scheduler;  // all but groups and length
     kernels::ActivationMode activation_mode = kernels::ActivationMode::kAuto;
     kernels::KvDType kv_dtype = kernels::KvDType::kBF16;
-    std::optional<int> threads;       // none: what affinity and quota allow
-    std::string isa;                  // PAGODA_ISA; empty: the best
-    std::string chat_template_file;   // empty: the model's
-    bool uses_model_sampling = true;  // defaults from the model's generation settings
+    std::optional<int> threads;                 // none: what affinity and quota allow
+    const kernels::Kernels* kernels = nullptr;  // of PAGODA_ISA, or the best
+    std::string chat_template_file;             // empty: the model's
+    bool uses_model_sampling = true;            // defaults from the model's generation settings
 };
 [[nodiscard]] base::Result<ModelSettings> model_settings(const Config& config);
 

@@ -111,7 +111,7 @@ ExitCode detokenize(const Arguments& arguments) {
         words = std::move(input).value();
     }
     const auto ids = parse_ids(words, (*tokenizer)->vocab_size());
-    if (!ids) return fail(ids.error());
+    if (!ids) return bad_usage(ids.error());
     const std::string text = (*tokenizer)->decode(*ids, arguments.has("skip-special"));
     std::fwrite(text.data(), 1, text.size(), stdout);
     return ExitCode::kSuccess;

@@ -1,21 +1,17 @@
 // pagoda version: what this binary is.
 
-#include <cstdlib>
-
 #include <fmt/core.h>
 
 #include "build_info.h"
 #include "commands.h"
-#include "kernels/registry.h"
+#include "kernel_choice.h"
 
 namespace pagoda::apps {
 namespace {
 
 ExitCode version(const Arguments& arguments) {
-    const char* isa = std::getenv("PAGODA_ISA");
-    const auto variant =
-        kernels::choose_variant(isa == nullptr ? "" : isa, kernels::detect_cpu_features());
-    if (!variant) return fail(variant.error());
+    const auto variant = chosen_kernels();
+    if (!variant) return bad_usage(variant.error());
     const BuildInfo info = build_info();
     if (arguments.has("json"))
         fmt::print("{}\n", version_json((*variant)->name).dump());

@@ -3,6 +3,7 @@ import contextlib
 import http.client
 import json
 import os
+import pty
 import signal
 import subprocess
 import tempfile
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from server import Server
 
-GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+GOLDEN = Path(os.environ["PAGODA_GOLDEN"])
 SMOLLM2 = json.loads((GOLDEN / "smollm2/golden.json").read_text())
 TOY = str(GOLDEN / "gguf/llama.gguf")
 # Below this a different order of summation may pick the second token (tests/golden/README.md).
@@ -78,8 +79,35 @@ class Usage(Cli):
         self.assertTrue(kernels["operators"])
         self.assertLessEqual(set(kernels["operators"].values()), names)
 
-    def test_an_unknown_isa_is_refused_with_those_that_there_are(self):
-        self.assertIn("ref", self.refuse(1, "kernels", environment={"PAGODA_ISA": "mmx"}))
+    def test_an_unknown_isa_is_bad_usage_and_answered_with_those_that_there_are(self):
+        for command in (["version"], ["kernels"], ["bench", "roof"], ["run", TOY, "hi"], ["serve", TOY, "--port", "0"],
+                        ["perplexity", TOY, "--file", "-"], ["bench", "engine", TOY]):
+            with self.subTest(command):
+                message = self.refuse(2, *command, environment={"PAGODA_ISA": "mmx"})
+                self.assertRegex(message, r'"mmx"; this build has ref, .+\n$')
+
+    def test_flags_that_another_one_leaves_without_a_meaning_are_refused(self):
+        for flags, advice in {("hi", "--logprobs", "2"): "add --json",
+                              ("hi", "--raw", "--system", "Be brief."): "--system",
+                              ("--prompt-ids", "1", "--system", "Be brief."): "--system",
+                              ("hi", "--raw", "--chat-template", "t.jinja"): "--chat-template",
+                              ("--print-config", "--json"): "leave --json out",
+                              ("hi", "--print-config"): "PROMPT"}.items():
+            with self.subTest(flags):
+                self.assertIn(advice, self.refuse(2, "run", TOY, *flags))
+        self.assertIn("--chat-template", self.refuse(2, "perplexity", TOY, "--file", "-", "--chat-template", "t.jinja"))
+        self.assertIn("leave one of the two out", self.refuse(2, "serve", TOY, "--allow-unauthenticated", "--api-keys", "some-key-1"))
+
+    def test_a_chat_cannot_do_without_its_template(self):
+        ours, theirs = pty.openpty()
+        try:
+            done = subprocess.run([os.environ["PAGODA_BIN"], "run", TOY, "--raw"], stdin=theirs, capture_output=True,
+                                  timeout=COMMAND_SECONDS)
+        finally:
+            os.close(ours)
+            os.close(theirs)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"--raw needs a prompt", done.stderr)
 
     def test_the_roof_has_four_figures_for_one_thread_and_all(self):
         roof = json.loads(self.succeed("bench", "roof", "--json"))
@@ -147,8 +175,15 @@ class Text(Cli):
         self.assertEqual(special, [b"1"])
         self.assertGreater(len(plain), 1)
 
-    def test_an_id_outside_of_the_vocabulary_is_refused_with_its_limit(self):
-        self.assertIn("from 0 to 49151, got \"49152\"", self.refuse(1, "detokenize", model(), "49152"))
+    def test_ids_that_are_none_are_bad_usage_and_found_before_weights_are_loaded(self):
+        for ids in ("49152", "-1", "1.5", "x", "1 2 -3", "9" * 30):
+            with self.subTest(ids):
+                word = ids.split()[-1]
+                for message in (self.refuse(2, "detokenize", model(), "--", *ids.split()),
+                                self.refuse(2, "detokenize", model(), text=ids.encode()),
+                                self.refuse(2, "run", model(), "--prompt-ids", ids)):
+                    self.assertEqual(message, f'pagoda: a token id must be an integer from 0 to 49151, got "{word}"\n')
+        self.assertIn("no token id", self.refuse(2, "run", model(), "--prompt-ids", " "))
 
     def test_template_prints_the_golden_text(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -235,6 +270,7 @@ class Run(Cli):
     def test_a_prompt_over_the_context_is_refused_with_both_numbers(self):
         message = self.refuse(1, "run", model(), "--raw", "--max-model-len", "64", text=b"word " * 100)
         self.assertRegex(message, r"has \d+ tokens, the context is 64 tokens")
+        self.assertNotIn("loading", message)
 
 
 class Perplexity(Cli):
