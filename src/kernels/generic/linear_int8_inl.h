@@ -303,10 +303,11 @@ void multiply_rows(const TileJob& job) {
     const RowCut cut(job.rows, kMax);
     const int passes = cut.parts * (kTileColumns / Vec::kLanes / Vec::kVecs);
     const int step = (kBytes + passes - 1) / passes;
+    const std::int64_t chunk = job.rows <= kFewRows ? kFewRowsGroups : kPanelGroups;
     Panel panel;
-    for (std::int64_t first = 0; first < job.groups; first += kPanelGroups) {
+    for (std::int64_t first = 0; first < job.groups; first += chunk) {
         const std::int64_t left = job.groups - first;
-        const std::int64_t groups = left < kPanelGroups ? left : kPanelGroups;
+        const std::int64_t groups = left < chunk ? left : chunk;
         const std::byte* ahead = job.tile + (first + kAheadGroups) * kBytes;
         const std::byte* x = job.x + first * kRowGroupBytes;
         const std::byte* then = x + groups * kRowGroupBytes;

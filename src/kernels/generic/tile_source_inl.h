@@ -6,14 +6,16 @@
 //   PanelTile    reads that panel; for all other rows
 //
 // source.place(i) is the i-th group of the chunk of K that the source stands for. A chunk begins at
-// a multiple of kPanelGroups.
+// a multiple of kFewRowsGroups, that is with a super-block.
 
 #include "kernels/generic/decode_inl.h"
 
 namespace pagoda::kernels {
 namespace {
 
-constexpr int kPanelGroups = 8;  // groups of a panel: 8 KiB of codes, so that it stays in L1
+constexpr int kPanelGroups = 16;   // groups of a panel, at most: 16 KiB of codes in L1
+constexpr int kFewRowsGroups = 8;  // of a panel that few rows use: what they store stays close
+constexpr int kFewRows = 24;
 
 // The properties of a weight type that the inner loops depend on.
 template <Domain kDomainOf, Start kStartOf, bool kMinimumOf, bool kHalvesOf>
