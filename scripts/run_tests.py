@@ -120,7 +120,7 @@ def stage_e2e(options):
     stage_release(options)
     python = virtual_environment()
     status, output = run([python, "-B", "-m", "unittest", "discover", "-v", "-s", "tests/e2e"],
-                         PAGODA_BIN=str(BUILD / "release/apps/pagoda"))
+                         PAGODA_BIN=str(BUILD / "release/apps/pagoda"), PAGODA_GOLDEN=str(BUILD / "release/golden"))
     counts = test_counts.unittest(output)
     if counts is None or (status != 0 and counts.failed == 0):
         raise StageFailed(f"unittest ended with status {status} before its summary")

@@ -13,7 +13,7 @@ from pathlib import Path
 from server import Server
 
 TESTS = Path(__file__).resolve().parent.parent
-GOLDEN = json.loads((TESTS / "golden/gemma3-270m/golden.json").read_text())
+GOLDEN = json.loads(Path(os.environ["PAGODA_GOLDEN"], "gemma3-270m/golden.json").read_text())
 ESSAY = TESTS / "quality/english.txt"
 # Below this a different order of summation may pick the second token (tests/golden/README.md).
 DECIDED_MARGIN = 0.05

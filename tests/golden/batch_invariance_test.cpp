@@ -131,6 +131,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Setting{"/gguf-quant/llama-Q6_K.gguf", ActivationMode::kAuto, KvDType::kBF16},
                     Setting{"/gguf-quant/llama-Q8_0.gguf", ActivationMode::kF32, KvDType::kF32},
                     Setting{"/gguf/gemma3.gguf", ActivationMode::kAuto, KvDType::kBF16},
+                    Setting{"/gguf/gemma2.gguf", ActivationMode::kF32, KvDType::kBF16},
                     Setting{"/gguf/qwen3.gguf", ActivationMode::kF32, KvDType::kF32}),
     [](const auto& instance) {
         std::string name = instance.param.file.substr(instance.param.file.rfind('/') + 1);

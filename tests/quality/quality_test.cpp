@@ -29,7 +29,9 @@ std::string model_path() {
 }
 
 std::vector<base::TokenId> encode_file(const std::string& name) {
-    std::ifstream file(data_folder() + "/../quality/" + name, std::ios::binary);
+    const char* const suites = std::getenv("PAGODA_SUITES");
+    EXPECT_NE(suites, nullptr) << "PAGODA_SUITES must name the folder tests";
+    std::ifstream file(std::string(suites) + "/quality/" + name, std::ios::binary);
     std::stringstream text;
     text << file.rdbuf();
     auto checkpoint = formats::open_checkpoint(model_path());

@@ -8,6 +8,7 @@ chats.json: the templates of ../templates/*.jinja over conversations, with the p
 import copy
 import datetime
 import json
+import sys
 from pathlib import Path
 
 import jinja2
@@ -16,6 +17,9 @@ import jinja2.sandbox
 
 import template_chats
 import template_features
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import packed_file
 
 HERE = Path(__file__).resolve().parent.parent / "templates"
 NOW = datetime.datetime(2025, 3, 9, 0, 0, 0)
@@ -143,7 +147,7 @@ def write(name, cases):
     head = ""
     if name == "features.json":
         head = '"variables": ' + json.dumps(template_features.DATA, ensure_ascii=True) + ",\n"
-    path.write_text("{" + head + '"cases": [\n' + body + "\n]}\n")
+    packed_file.write(("{" + head + '"cases": [\n' + body + "\n]}\n").encode(), path)
     print(name, len(cases))
 
 
