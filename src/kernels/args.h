@@ -113,6 +113,19 @@ struct GateArgs {
     GateKind kind;
 };
 
+// x = cap * tanh(x / cap), in place; cap > 0.
+struct SoftCapArgs {
+    float* x;
+    std::int64_t count;
+    float cap;
+};
+// x = x + y
+struct AddArgs {
+    float* x;
+    const float* y;
+    std::int64_t count;
+};
+
 // One layer's KV memory. Block b starts at data + b * block_bytes and holds, for every KV head h,
 // first all K parts, then all V parts, each part of kBlockTokens * head_dim values:
 //   f32  K: [token / 16][dim][16 tokens]          V: [token][dim]

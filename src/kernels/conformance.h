@@ -20,7 +20,8 @@ namespace pagoda::kernels {
 // approximates in its own way:
 //
 // rms_norm, layer_norm: this share of the row's largest output; for layer_norm times 1 + |mean| /
-// deviation, since subtracting a large mean loses digits in any order.
+// deviation, since subtracting a large mean loses digits in any order. For all finite rows, also
+// those whose squares leave f32.
 inline constexpr float kNormBound = 3e-6F;
 // rope: this share of |a| + |b| of the pair.
 inline constexpr float kRopeBound = 2.5e-7F;
@@ -28,6 +29,8 @@ inline constexpr float kRopeBound = 2.5e-7F;
 // is far smaller than its argument).
 inline constexpr float kGateBound = 3e-6F;
 inline constexpr float kGateTailBound = 2e-7F;
+// soft_cap: this share of the result, and 1 + cap times the smallest subnormal. add: equal bits.
+inline constexpr float kSoftCapBound = 6e-7F;
 // attention, also of ref against exact arithmetic: this share of the largest |V|, times 1 + the
 // largest |score|.
 inline constexpr float kAttentionBound = 4e-6F;

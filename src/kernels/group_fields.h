@@ -5,8 +5,8 @@
 //   code value    c = format.values ? format.values[code] : code - format.zero
 //   value[i]        = scale * half_scale[i / 16] * c + minimum * half_minimum[i / 16]
 //
-// Q8_0's signed codes are raised by 128; the minimum of the K types is negated (x = d s q - dmin
-// m).
+// Q8_0's signed codes are raised by 128; the minimum of the K types is negated, as they subtract
+// theirs (x = d s q - dmin m).
 
 #include <cstddef>
 #include <cstdint>

@@ -61,6 +61,8 @@ struct Kernels {
     void (*layer_norm)(const LayerNormArgs&) noexcept = nullptr;
     void (*rope)(const RopeArgs&) noexcept = nullptr;
     void (*gate)(const GateArgs&) noexcept = nullptr;
+    void (*soft_cap)(const SoftCapArgs&) noexcept = nullptr;
+    void (*add)(const AddArgs&) noexcept = nullptr;
 
     // KV cache and attention; all f32 arithmetic on exactly widened K and V.
     void (*kv_write)(const KvWriteArgs&) noexcept = nullptr;

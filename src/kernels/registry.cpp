@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "base/check.h"
 #include "kernels/tables.h"
 
 namespace pagoda::kernels {
@@ -52,6 +53,8 @@ constexpr std::array kOperators = {
     entry<&Kernels::layer_norm>("layer_norm"),
     entry<&Kernels::rope>("rope"),
     entry<&Kernels::gate>("gate"),
+    entry<&Kernels::soft_cap>("soft_cap"),
+    entry<&Kernels::add>("add"),
     entry<&Kernels::kv_write>("kv_write"),
     Operator{"attention", [](const Kernels& kernels) { return kernels.attention != nullptr; },
              [](Kernels& child, const Kernels& parent) {

@@ -8,7 +8,7 @@ namespace pagoda::kernels {
 
 // Tags of weight layouts (PackedWeightView::layout).
 inline constexpr std::uint32_t kLayoutRows = 1;    // ref: rows as stored
-inline constexpr std::uint32_t kLayoutTile32 = 2;  // generic/layout_inl.h
+inline constexpr std::uint32_t kLayoutTile32 = 2;  // generic/tile_layout_inl.h
 
 extern const Kernels table_ref;
 extern const Kernels table_avx2;

@@ -221,7 +221,9 @@ void Model::Impl::add_branch(const LinearWeight& layer, const float* in, std::in
     kernels::linear(device, layer.weight, activations,
                     {.out = workspace.branch.data(), .stride = spec.hidden, .bias = bias});
     norm(post_norm, workspace.branch.data(), workspace.branch.data(), rows, spec.hidden);
-    kernels::add(device, workspace.hidden.data(), workspace.branch.data(), rows * spec.hidden);
+    kernels::add(
+        device,
+        {.x = workspace.hidden.data(), .y = workspace.branch.data(), .count = rows * spec.hidden});
 }
 
 void Model::Impl::attention_block(std::size_t number, const PagedKvView& kv) {
@@ -327,8 +329,9 @@ void Model::logits(std::span<const std::int32_t> rows, std::span<float> out) {
     kernels::linear(impl.device, impl.weights.head.weight, impl.activations,
                     {.out = out.data(), .stride = impl.spec.vocab});
     if (impl.spec.final_soft_cap > 0)
-        kernels::soft_cap(impl.device, out.data(), count * impl.spec.vocab,
-                          impl.spec.final_soft_cap);
+        kernels::soft_cap(
+            impl.device,
+            {.x = out.data(), .count = count * impl.spec.vocab, .cap = impl.spec.final_soft_cap});
 }
 
 base::Result<std::unique_ptr<Model>> Model::load(const formats::Checkpoint& checkpoint,

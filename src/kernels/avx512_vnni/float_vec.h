@@ -1,7 +1,8 @@
 #pragma once
 // FloatVec: 16 floats in a 512-bit register, the policy over which the float kernels of generic/
 // are written. What each member means stands here once; avx2/float_vec.h has the same ones for 8
-// floats. Everything has internal linkage (kernel objects define no symbol but their table).
+// floats. Everything has internal linkage (kernel objects define entry points and their table
+// alone).
 
 #include <cstddef>
 #include <cstdint>

@@ -4,20 +4,12 @@
 #include <immintrin.h>
 
 #include "kernels/avx512_vnni/variant.h"
-#include "kernels/generic/kv_layout_inl.h"
+#include "kernels/generic/kv_write_inl.h"
 
 namespace pagoda::kernels::avx512_vnni {
 namespace {
 
 constexpr int kLanes = 16;
-
-// One head of one token.
-struct Slot {
-    std::byte* part;
-    const float* values;
-    std::int32_t slot;
-    std::int32_t dims;  // a multiple of 16
-};
 
 // Rounded to nearest even, in the low half of each lane; NaN stays NaN.
 __m512i to_bf16(__m512 x) {
@@ -35,69 +27,53 @@ __m512i run_steps() {
     return _mm512_slli_epi32(lanes, 4);
 }
 
-void write_k_f32(const Slot& slot) {
-    float* to =
-        reinterpret_cast<float*>(slot.part) + k_offset(KvDType::kF32, slot.dims, slot.slot, 0);
-    for (std::int32_t d = 0; d < slot.dims; d += kLanes) {
-        _mm512_i32scatter_ps(to + d * kKeysPerRun, run_steps(), _mm512_loadu_ps(slot.values + d),
-                             4);
+struct Stores {
+    static void write_k_f32(const KvSlot& slot) {
+        float* to =
+            reinterpret_cast<float*>(slot.part) + k_offset(KvDType::kF32, slot.dims, slot.slot, 0);
+        for (std::int32_t d = 0; d < slot.dims; d += kLanes) {
+            _mm512_i32scatter_ps(to + d * kKeysPerRun, run_steps(),
+                                 _mm512_loadu_ps(slot.values + d), 4);
+        }
     }
-}
 
-void write_v_f32(const Slot& slot) {
-    float* to =
-        reinterpret_cast<float*>(slot.part) + v_offset(KvDType::kF32, slot.dims, slot.slot, 0);
-    for (std::int32_t d = 0; d < slot.dims; d += kLanes) {
-        _mm512_storeu_ps(to + d, _mm512_loadu_ps(slot.values + d));
+    static void write_v_f32(const KvSlot& slot) {
+        float* to =
+            reinterpret_cast<float*>(slot.part) + v_offset(KvDType::kF32, slot.dims, slot.slot, 0);
+        for (std::int32_t d = 0; d < slot.dims; d += kLanes) {
+            _mm512_storeu_ps(to + d, _mm512_loadu_ps(slot.values + d));
+        }
     }
-}
 
-// 16 dims are 8 pairs, each of which is one place of four bytes.
-void write_k_bf16(const Slot& slot) {
-    auto* to = reinterpret_cast<std::uint16_t*>(slot.part) +
-               k_offset(KvDType::kBF16, slot.dims, slot.slot, 0);
-    for (std::int32_t d = 0; d < slot.dims; d += kLanes) {
-        const __m256i pairs = _mm512_cvtepi32_epi16(to_bf16(_mm512_loadu_ps(slot.values + d)));
-        _mm256_i32scatter_epi32(to + d * kKeysPerRun, _mm512_castsi512_si256(run_steps()), pairs,
-                                4);
+    // 16 dims are 8 pairs, each of which is one place of four bytes.
+    static void write_k_bf16(const KvSlot& slot) {
+        auto* to = reinterpret_cast<std::uint16_t*>(slot.part) +
+                   k_offset(KvDType::kBF16, slot.dims, slot.slot, 0);
+        for (std::int32_t d = 0; d < slot.dims; d += kLanes) {
+            const __m256i pairs = _mm512_cvtepi32_epi16(to_bf16(_mm512_loadu_ps(slot.values + d)));
+            _mm256_i32scatter_epi32(to + d * kKeysPerRun, _mm512_castsi512_si256(run_steps()),
+                                    pairs, 4);
+        }
     }
-}
 
-// The lanes of a vector are pairs of tokens; this token is their lower or upper half.
-void write_v_bf16(const Slot& slot) {
-    auto* to = reinterpret_cast<std::uint16_t*>(slot.part) +
-               v_offset(KvDType::kBF16, slot.dims, slot.slot - slot.slot % 2, 0);
-    const bool upper = slot.slot % 2 != 0;
-    const __mmask32 halves = upper ? 0xaaaaaaaaU : 0x55555555U;
-    for (std::int32_t d = 0; d < slot.dims; d += kLanes) {
-        const __m512i values = to_bf16(_mm512_loadu_ps(slot.values + d));
-        _mm512_mask_storeu_epi16(to + 2 * d, halves,
-                                 upper ? _mm512_slli_epi32(values, 16) : values);
+    // The lanes of a vector are pairs of tokens; this token is their lower or upper half.
+    static void write_v_bf16(const KvSlot& slot) {
+        auto* to = reinterpret_cast<std::uint16_t*>(slot.part) +
+                   v_offset(KvDType::kBF16, slot.dims, slot.slot - slot.slot % 2, 0);
+        const bool upper = slot.slot % 2 != 0;
+        const __mmask32 halves = upper ? 0xaaaaaaaaU : 0x55555555U;
+        for (std::int32_t d = 0; d < slot.dims; d += kLanes) {
+            const __m512i values = to_bf16(_mm512_loadu_ps(slot.values + d));
+            _mm512_mask_storeu_epi16(to + 2 * d, halves,
+                                     upper ? _mm512_slli_epi32(values, 16) : values);
+        }
     }
-}
+};
 
 }  // namespace
 
 void kv_write(const KvWriteArgs& args) noexcept {
-    const PagedKvView& kv = args.kv;
-    const bool is_f32 = kv.dtype == KvDType::kF32;
-    const std::size_t part_bytes = kv_part_values(kv.head_dim) * kv_value_bytes(kv.dtype);
-    for (std::int64_t row = 0; row < args.rows; ++row) {
-        std::byte* block = kv.data + static_cast<std::size_t>(args.blocks[row]) * kv.block_bytes;
-        for (std::int32_t head = 0; head < kv.kv_heads; ++head) {
-            const std::int64_t column = std::int64_t{head} * kv.head_dim;
-            const Slot k{.part = block + static_cast<std::size_t>(head) * part_bytes,
-                         .values = args.k + row * args.k_stride + column,
-                         .slot = args.slots[row],
-                         .dims = kv.head_dim};
-            const Slot v{.part = k.part + static_cast<std::size_t>(kv.kv_heads) * part_bytes,
-                         .values = args.v + row * args.v_stride + column,
-                         .slot = args.slots[row],
-                         .dims = kv.head_dim};
-            is_f32 ? write_k_f32(k) : write_k_bf16(k);
-            is_f32 ? write_v_f32(v) : write_v_bf16(v);
-        }
-    }
+    write_slots<Stores>(args);
 }
 
 }  // namespace pagoda::kernels::avx512_vnni

@@ -29,8 +29,8 @@ struct GeluTanh {
     }
 };
 
-// x times the normal distribution: 1 - e for positive and e for negative x, e = erfc(|x| / sqrt 2)
-// / 2
+// x times the normal distribution: 1 - e for positive and e for negative x, where
+// e = erfc(|x| / sqrt 2) / 2
 template <class V>
 struct GeluErf {
     using F = typename V::F;

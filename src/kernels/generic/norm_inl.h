@@ -47,40 +47,65 @@ template <class V>
     return V::div(V::set1(1.0F), V::sqrt(V::set1(mean + epsilon)));
 }
 
+// Squares leave f32 from 1.8e19 on. A row whose sums do is computed at this share of its size, at
+// which no sum can, and at which epsilon vanishes beside it.
+constexpr float kShrunk = 0x1p-80F;
+constexpr float kLargest = 0x1.fffffep127F;
+
+// Norm of a row at `scale` of its size: false, and nothing written, when a sum was not finite.
+template <class V>
+[[gnu::always_inline]] inline bool rms_norm_row(const RmsNormArgs& args, std::int64_t row,
+                                                float scale) {
+    using F = typename V::F;
+    const float* in = args.in + row * args.in_stride;
+    float* out = args.out + row * args.out_stride;
+    const F size = V::set1(scale);
+    const float squares = sum_row<V>(in, args.cols, [size](F x) {
+        const F scaled = V::mul(x, size);
+        return V::mul(scaled, scaled);
+    });
+    if (scale == 1.0F && !(squares <= kLargest)) return false;
+    const F factor = norm_factor<V>(squares, args.cols, args.epsilon * scale * scale);
+    for_vectors<V>(args.cols, [&](std::int64_t c, std::int64_t n) {
+        const F normed = V::mul(V::mul(V::load_n(in + c, n), size), factor);
+        V::store_n(out + c, n, V::mul(normed, V::load_n(args.weight + c, n)));
+    });
+    return true;
+}
+
 template <class V>
 void rms_norm_rows(const RmsNormArgs& args) {
+    for (std::int64_t row = 0; row < args.rows; ++row)
+        if (!rms_norm_row<V>(args, row, 1.0F)) rms_norm_row<V>(args, row, kShrunk);
+}
+
+template <class V>
+[[gnu::always_inline]] inline bool layer_norm_row(const LayerNormArgs& args, std::int64_t row,
+                                                  float scale) {
     using F = typename V::F;
-    for (std::int64_t row = 0; row < args.rows; ++row) {
-        const float* in = args.in + row * args.in_stride;
-        float* out = args.out + row * args.out_stride;
-        const float squares = sum_row<V>(in, args.cols, [](F x) { return V::mul(x, x); });
-        const F factor = norm_factor<V>(squares, args.cols, args.epsilon);
-        for_vectors<V>(args.cols, [&](std::int64_t c, std::int64_t n) {
-            const F scaled = V::mul(V::load_n(in + c, n), factor);
-            V::store_n(out + c, n, V::mul(scaled, V::load_n(args.weight + c, n)));
-        });
-    }
+    const float* in = args.in + row * args.in_stride;
+    float* out = args.out + row * args.out_stride;
+    const F size = V::set1(scale);
+    const float sum = sum_row<V>(in, args.cols, [size](F x) { return V::mul(x, size); });
+    const F mean = V::set1(sum / static_cast<float>(args.cols));
+    const float squares = sum_row<V>(in, args.cols, [size, mean](F x) {
+        const F centered = V::sub(V::mul(x, size), mean);
+        return V::mul(centered, centered);
+    });
+    if (scale == 1.0F && !(squares <= kLargest)) return false;
+    const F factor = norm_factor<V>(squares, args.cols, args.epsilon * scale * scale);
+    for_vectors<V>(args.cols, [&](std::int64_t c, std::int64_t n) {
+        const F scaled = V::mul(V::sub(V::mul(V::load_n(in + c, n), size), mean), factor);
+        const F bias = args.bias == nullptr ? V::zero() : V::load_n(args.bias + c, n);
+        V::store_n(out + c, n, V::fma(scaled, V::load_n(args.weight + c, n), bias));
+    });
+    return true;
 }
 
 template <class V>
 void layer_norm_rows(const LayerNormArgs& args) {
-    using F = typename V::F;
-    for (std::int64_t row = 0; row < args.rows; ++row) {
-        const float* in = args.in + row * args.in_stride;
-        float* out = args.out + row * args.out_stride;
-        const float sum = sum_row<V>(in, args.cols, [](F x) { return x; });
-        const F mean = V::set1(sum / static_cast<float>(args.cols));
-        const float squares = sum_row<V>(in, args.cols, [mean](F x) {
-            const F centered = V::sub(x, mean);
-            return V::mul(centered, centered);
-        });
-        const F factor = norm_factor<V>(squares, args.cols, args.epsilon);
-        for_vectors<V>(args.cols, [&](std::int64_t c, std::int64_t n) {
-            const F scaled = V::mul(V::sub(V::load_n(in + c, n), mean), factor);
-            const F bias = args.bias == nullptr ? V::zero() : V::load_n(args.bias + c, n);
-            V::store_n(out + c, n, V::fma(scaled, V::load_n(args.weight + c, n), bias));
-        });
-    }
+    for (std::int64_t row = 0; row < args.rows; ++row)
+        if (!layer_norm_row<V>(args, row, 1.0F)) layer_norm_row<V>(args, row, kShrunk);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "kernels/ops/elementwise.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/core.h>
 
@@ -78,24 +77,16 @@ void gate(const DeviceContext& device, const GateArgs& args) {
     });
 }
 
-void soft_cap(const DeviceContext& device, float* x, std::int64_t count, float cap) {
-    CHECK(cap > 0, fmt::format("a soft cap of {}", cap));
-    for_pieces(device, count, kPieceValues, [&](std::int64_t begin, std::int64_t size) {
-        for (float* value = x + begin; value < x + begin + size; ++value) {
-            *value = cap * std::tanh(*value / cap);
-        }
+void soft_cap(const DeviceContext& device, const SoftCapArgs& args) {
+    CHECK(args.cap > 0, fmt::format("a soft cap of {}", args.cap));
+    for_pieces(device, args.count, kPieceValues, [&](std::int64_t begin, std::int64_t size) {
+        device.kernels->soft_cap({.x = args.x + begin, .count = size, .cap = args.cap});
     });
 }
 
-void add(const DeviceContext& device, float* x, const float* y, std::int64_t count) {
-    for_pieces(device, count, kPieceValues, [&](std::int64_t begin, std::int64_t size) {
-        for (std::int64_t i = begin; i < begin + size; ++i) x[i] += y[i];
-    });
-}
-
-void scale(const DeviceContext& device, float* x, std::int64_t count, float factor) {
-    for_pieces(device, count, kPieceValues, [&](std::int64_t begin, std::int64_t size) {
-        for (std::int64_t i = begin; i < begin + size; ++i) x[i] *= factor;
+void add(const DeviceContext& device, const AddArgs& args) {
+    for_pieces(device, args.count, kPieceValues, [&](std::int64_t begin, std::int64_t size) {
+        device.kernels->add({.x = args.x + begin, .y = args.y + begin, .count = size});
     });
 }
 

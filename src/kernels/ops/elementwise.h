@@ -12,11 +12,7 @@ void layer_norm(const DeviceContext& device, const LayerNormArgs& args);
 void rope(const DeviceContext& device, const RopeArgs& args);
 // gate, up, out: [count] in all, any shape.
 void gate(const DeviceContext& device, const GateArgs& args);
-// x = cap * tanh(x / cap)
-void soft_cap(const DeviceContext& device, float* x, std::int64_t count, float cap);
-// x += y
-void add(const DeviceContext& device, float* x, const float* y, std::int64_t count);
-// x *= factor
-void scale(const DeviceContext& device, float* x, std::int64_t count, float factor);
+void soft_cap(const DeviceContext& device, const SoftCapArgs& args);
+void add(const DeviceContext& device, const AddArgs& args);
 
 }  // namespace pagoda::kernels

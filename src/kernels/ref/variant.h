@@ -16,11 +16,13 @@ void linear_int8(const LinearArgs& args) noexcept;
 void linear_f32(const LinearArgs& args) noexcept;
 void dequantize(const DequantizeArgs& args) noexcept;
 
-// norm.cpp, rope.cpp, gate.cpp
+// norm.cpp, rope.cpp, gate.cpp, elementwise.cpp
 void rms_norm(const RmsNormArgs& args) noexcept;
 void layer_norm(const LayerNormArgs& args) noexcept;
 void rope(const RopeArgs& args) noexcept;
 void gate(const GateArgs& args) noexcept;
+void soft_cap(const SoftCapArgs& args) noexcept;
+void add(const AddArgs& args) noexcept;
 
 // kv_write.cpp, attention.cpp
 inline constexpr std::int64_t kAttentionRows = 32;

@@ -1,0 +1,42 @@
+#pragma once
+// Walks the rows and heads of a KvWriteArgs; what an instruction set brings are the stores of one
+// head of one token: write_k_f32, write_v_f32, write_k_bf16, write_v_bf16. Internal linkage.
+
+#include "kernels/generic/kv_layout_inl.h"
+
+namespace pagoda::kernels {
+namespace {  // NOLINT(google-build-namespaces): internal linkage is the point
+
+// One head of one token.
+struct KvSlot {
+    std::byte* part;
+    const float* values;
+    std::int32_t slot;
+    std::int32_t dims;  // a multiple of 16
+};
+
+template <class Stores>
+void write_slots(const KvWriteArgs& args) {
+    const PagedKvView& kv = args.kv;
+    const bool is_f32 = kv.dtype == KvDType::kF32;
+    const std::size_t part_bytes = kv_part_values(kv.head_dim) * kv_value_bytes(kv.dtype);
+    for (std::int64_t row = 0; row < args.rows; ++row) {
+        std::byte* block = kv.data + static_cast<std::size_t>(args.blocks[row]) * kv.block_bytes;
+        for (std::int32_t head = 0; head < kv.kv_heads; ++head) {
+            const std::int64_t column = std::int64_t{head} * kv.head_dim;
+            const KvSlot k{.part = block + static_cast<std::size_t>(head) * part_bytes,
+                           .values = args.k + row * args.k_stride + column,
+                           .slot = args.slots[row],
+                           .dims = kv.head_dim};
+            const KvSlot v{.part = k.part + static_cast<std::size_t>(kv.kv_heads) * part_bytes,
+                           .values = args.v + row * args.v_stride + column,
+                           .slot = args.slots[row],
+                           .dims = kv.head_dim};
+            is_f32 ? Stores::write_k_f32(k) : Stores::write_k_bf16(k);
+            is_f32 ? Stores::write_v_f32(v) : Stores::write_v_bf16(v);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace pagoda::kernels
