@@ -54,7 +54,8 @@ struct QuantizeArgs {
 };
 
 // out[r, c] = (accumulate ? out[r, c] : 0) + sum_k in[r, k] * w[c, k] + bias[c], for the columns
-// of a range. The sum's order depends on the weight's dtype and K alone (ref/linear.cpp).
+// of a range. The order of a call's sum depends on the weight's dtype and K alone (ref/linear.cpp);
+// a weight that is rounded twice takes two calls (ops/linear.h).
 struct LinearArgs {
     PackedWeightView weight;
     const std::byte* in;     // int8: rows of quantized_row_bytes; f32: float rows
