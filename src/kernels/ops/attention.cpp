@@ -97,10 +97,9 @@ std::size_t AttentionWorkspace::bytes(const DeviceContext& device, const Limits&
 
 // Cuts a batch into work items and runs them. Which items there are and who runs them follows
 // from the number of threads; what they compute does not.
-class AttentionPlan {
+class AttentionWorkspace::Plan {
   public:
-    AttentionPlan(const DeviceContext& device, const AttentionInputs& inputs,
-                  AttentionWorkspace& workspace)
+    Plan(const DeviceContext& device, const AttentionInputs& inputs, AttentionWorkspace& workspace)
         : device_(device),
           inputs_(inputs),
           workspace_(workspace),
@@ -122,8 +121,6 @@ class AttentionPlan {
     }
 
   private:
-    using Item = AttentionWorkspace::Item;
-
     static std::int64_t num_chunks(const Item& item) { return item.chunk_end - item.chunk_begin; }
     static std::int64_t cost(const Item& item) { return item.rows * num_chunks(item); }
 
@@ -275,7 +272,7 @@ void attention(const DeviceContext& device, const AttentionInputs& inputs,
     CHECK(needed <= workspace.scratch_floats_,
           fmt::format("{} heads of {} need more scratch than the workspace has", inputs.heads,
                       inputs.kv.head_dim));
-    AttentionPlan(device, inputs, workspace).run();
+    AttentionWorkspace::Plan(device, inputs, workspace).run();
 }
 
 void kv_write(const DeviceContext& device, const KvWriteArgs& args) {

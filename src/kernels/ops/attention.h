@@ -52,7 +52,7 @@ class AttentionWorkspace {
 
   private:
     friend void attention(const DeviceContext&, const AttentionInputs&, AttentionWorkspace&);
-    friend class AttentionPlan;
+    class Plan;  // of one call
 
     // A call of the kernel: some rows of a sequence, one KV head, a range of chunks. Items that
     // share partials are pieces of one split item.
