@@ -139,6 +139,15 @@ TEST(ThreadTeamDeathTest, MisuseIsABrokenInvariant) {
     EXPECT_DEATH(ThreadTeam(0), "at least one thread");
 }
 
+// clang tells by features what g++ tells by macros.
+#if defined(__has_feature)
+constexpr bool kIsSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kIsSanitized = true;
+#else
+constexpr bool kIsSanitized = false;
+#endif
+
 // In a process of its own, whose address space holds few stacks of threads.
 void start_more_than_fit() {
     rlimit limit{};
@@ -152,12 +161,9 @@ void start_more_than_fit() {
 }
 
 TEST(ThreadTeamDeathTest, MoreThreadsThanTheSystemAllowsAreAnErrorThatNamesBoth) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "sanitizers need the address space";
-#else
+    if (kIsSanitized) GTEST_SKIP() << "sanitizers need the address space";
     testing::FLAGS_gtest_death_test_style = "threadsafe";
     EXPECT_EXIT(start_more_than_fit(), testing::ExitedWithCode(0), "");
-#endif
 }
 
 // Two threads pass a turn to each other; a lost wake-up would leave both asleep for ever.

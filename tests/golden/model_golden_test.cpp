@@ -119,8 +119,8 @@ TEST_P(QuantGolden, LogitsAndGreedyTokensMatchTheDequantisedReference) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, QuantGolden,
-                         testing::Values("F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K",
-                                         "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS",
+                         testing::Values("F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0",
+                                         "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS",
                                          "MXFP4"),
                          [](const auto& instance) { return instance.param; });
 

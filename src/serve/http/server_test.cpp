@@ -73,8 +73,10 @@ class Client {
     int socket_;
 };
 
-constexpr ServerOptions kImpatient{.header_timeout = milliseconds(100),
-                                   .idle_timeout = milliseconds(200)};
+ServerOptions impatient() {
+    return {.header_timeout = milliseconds(100), .idle_timeout = milliseconds(200)};
+}
+
 constexpr std::string_view kHead = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n";
 
 void expect_late(const std::string& answer, std::string_view part, std::string_view limit) {
@@ -93,7 +95,7 @@ void expect_late(const std::string& answer, std::string_view part, std::string_v
 }
 
 TEST(Server, AHeaderThatDoesNotEndInTimeIsAnsweredWith408) {
-    const EchoServer server(kImpatient);
+    const EchoServer server(impatient());
     for (const std::string_view begun : {kHead, kHead.substr(0, 3)}) {
         const Client client(server.port());
         client.send(begun);
@@ -102,7 +104,7 @@ TEST(Server, AHeaderThatDoesNotEndInTimeIsAnsweredWith408) {
 }
 
 TEST(Server, ABodyThatDoesNotEndInTimeIsAnsweredWith408) {
-    const EchoServer server(kImpatient);
+    const EchoServer server(impatient());
     for (const std::string_view begun : {"", "1234"}) {
         const Client client(server.port());
         client.send(std::string(kHead) + "\r\n" + std::string(begun));
@@ -112,7 +114,7 @@ TEST(Server, ABodyThatDoesNotEndInTimeIsAnsweredWith408) {
 
 // A piece now and then keeps nothing open: the limits are of the whole header and the whole body.
 TEST(Server, SlowPiecesDoNotPutTheDeadlineOff) {
-    const EchoServer server(kImpatient);
+    const EchoServer server(impatient());
     const Client header(server.port());
     header.send("POST /echo HTTP/1.1\r\n");
     header.send_until_answered("X: y\r\n");
@@ -124,7 +126,7 @@ TEST(Server, SlowPiecesDoNotPutTheDeadlineOff) {
 }
 
 TEST(Server, ASilentConnectionClosesWithoutAnAnswer) {
-    const EchoServer server(kImpatient);
+    const EchoServer server(impatient());
     const Client fresh(server.port());
     EXPECT_EQ(fresh.rest(), "");
     const Client used(server.port());
@@ -135,7 +137,7 @@ TEST(Server, ASilentConnectionClosesWithoutAnAnswer) {
 }
 
 TEST(Server, TheSecondRequestOfAConnectionIsAnsweredWhenItIsLate) {
-    const EchoServer server(kImpatient);
+    const EchoServer server(impatient());
     const Client client(server.port());
     client.send(std::string(kHead) + "\r\nhello" + std::string(kHead));
     const std::string answers = client.rest();
