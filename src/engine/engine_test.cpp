@@ -299,11 +299,13 @@ TEST_F(EngineTest, ManyRequestsGetTheAnswersTheyGetAlone) {
         prompts.push_back(std::move(prompt));
     }
     run_short_requests();
+    executor->hold_steps();
     std::vector<std::shared_ptr<Collector>> sinks;
     for (const auto& prompt : prompts) {
         sinks.push_back(std::make_shared<Collector>());
         ASSERT_TRUE(engine->submit(request(prompt, 120, sinks.back())).ok());
     }
+    executor->release_all();
     for (const auto& sink : sinks) sink->wait();
     EXPECT_GT(executor->num_preempted(), 0);
     for (std::size_t number = 0; number < prompts.size(); ++number) {
@@ -326,13 +328,18 @@ TEST_F(EngineTest, WhatWasAcceptedIsNotRefusedLaterBesidePreemptedOnes) {
         if (is_taken) sinks.push_back(sink);
         return is_taken;
     };
-    ASSERT_TRUE(submit(100, 400));
-    ASSERT_TRUE(submit(100, 400));
+    // One request, so that both begin in one step and neither ends before the blocks do.
+    auto pair = std::make_shared<Collector>(2);
+    GenerateRequest two = request(std::vector<TokenId>(100, 1), 400, pair);
+    two.num_choices = 2;
+    ASSERT_TRUE(engine->submit(two).ok());
     executor->wait_for_preemption();
     EXPECT_TRUE(submit(4, 4));
     EXPECT_TRUE(submit(4, 4));
     EXPECT_FALSE(submit(4, 4));
     executor->release_all();
+    pair->wait();
+    EXPECT_FALSE(pair->error) << pair->error->message;
     for (const auto& sink : sinks) {
         sink->wait();
         EXPECT_FALSE(sink->error) << sink->error->message;
