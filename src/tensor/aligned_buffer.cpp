@@ -35,29 +35,10 @@ std::byte* allocate_zeroed(std::size_t bytes) {
 
 }  // namespace
 
-bool AlignedBuffer::take(std::size_t bytes) {
-    if (bytes == 0) return true;
-    const bool is_mapped = bytes >= kMinMappedBytes;
-    std::byte* memory = is_mapped ? map_zeroed(bytes) : allocate_zeroed(bytes);
-    if (memory == nullptr) return false;
-    data_ = memory;
-    bytes_ = bytes;
-    mapped_ = is_mapped;
-    return true;
-}
-
-AlignedBuffer::AlignedBuffer(std::size_t bytes) {
-    const bool is_taken = take(bytes);
-    CHECK(is_taken, fmt::format("no memory for a buffer of {} bytes", bytes));
-}
-
-base::Result<AlignedBuffer> AlignedBuffer::allocate(std::size_t bytes) {
-    AlignedBuffer buffer;
-    if (buffer.take(bytes)) return buffer;
-    return base::Error{base::ErrorCode::kResourceExhausted,
-                       fmt::format("the system has no memory for a buffer of {} bytes; raise its "
-                                   "limit (ulimit -v, vm.overcommit_memory) or ask for less",
-                                   bytes)};
+AlignedBuffer::AlignedBuffer(std::size_t bytes) : bytes_(bytes), mapped_(bytes >= kMinMappedBytes) {
+    if (bytes == 0) return;
+    data_ = mapped_ ? map_zeroed(bytes) : allocate_zeroed(bytes);
+    CHECK(data_ != nullptr, fmt::format("no memory for a buffer of {} bytes", bytes));
 }
 
 AlignedBuffer::~AlignedBuffer() {

@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <span>
 
-#include "base/result.h"
-
 namespace pagoda::tensor {
 
 class AlignedBuffer {
@@ -16,9 +14,6 @@ class AlignedBuffer {
     AlignedBuffer() = default;
     // Aborts when the system has no memory: sizes are planned before.
     explicit AlignedBuffer(std::size_t bytes);
-    // For buffers so large that a limit of the system (RLIMIT_AS, vm.overcommit_memory=2) may
-    // refuse what the plan allows: an error that names the size.
-    [[nodiscard]] static base::Result<AlignedBuffer> allocate(std::size_t bytes);
     ~AlignedBuffer();
     AlignedBuffer(AlignedBuffer&& other) noexcept;
     AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
@@ -39,9 +34,6 @@ class AlignedBuffer {
     }
 
   private:
-    // Takes the memory; false when there is none.
-    [[nodiscard]] bool take(std::size_t bytes);
-
     std::byte* data_ = nullptr;
     std::size_t bytes_ = 0;
     bool mapped_ = false;

@@ -48,16 +48,6 @@ TEST(AlignedBuffer, MovesItsMemory) {
     }
 }
 
-TEST(AlignedBuffer, ThatCanNotBeHadIsAnErrorWithItsSize) {
-    const auto refused = AlignedBuffer::allocate(std::size_t{1} << 60);
-    ASSERT_FALSE(refused.ok());
-    EXPECT_EQ(refused.error().code, base::ErrorCode::kResourceExhausted);
-    EXPECT_NE(refused.error().message.find("1152921504606846976 bytes"), std::string::npos);
-    auto taken = AlignedBuffer::allocate(std::size_t{5} << 20);
-    ASSERT_TRUE(taken.ok());
-    EXPECT_EQ(taken->bytes(), std::size_t{5} << 20);
-}
-
 TEST(AlignedBufferDeathTest, AbortsWhenThereIsNoMemory) {
     EXPECT_DEATH(AlignedBuffer(std::size_t{1} << 60),
                  "no memory for a buffer of 1152921504606846976 bytes");
