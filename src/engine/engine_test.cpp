@@ -136,6 +136,16 @@ struct EngineTest : testing::Test {
         }
     }
 
+    // Five that go on for as long as they are let.
+    std::vector<std::shared_ptr<Collector>> submit_long_requests() const {
+        std::vector<std::shared_ptr<Collector>> sinks;
+        for (int number = 0; number < 5; ++number) {
+            sinks.push_back(std::make_shared<Collector>());
+            EXPECT_TRUE(engine->submit(request({1}, 400, sinks.back())).ok());
+        }
+        return sinks;
+    }
+
     // The value of a gauge or counter in the metrics page.
     double metric(const std::string& name) const {
         const std::string page = metrics.render();
@@ -459,11 +469,7 @@ TEST_F(EngineTest, DrainingRefusesNewRequestsAndFinishesOld) {
 TEST_F(EngineTest, AbortingEndsEveryRequestAndTakesNewOnes) {
     start(letters);
     executor->hold_steps();
-    std::vector<std::shared_ptr<Collector>> sinks;
-    for (int number = 0; number < 5; ++number) {
-        sinks.push_back(std::make_shared<Collector>());
-        ASSERT_TRUE(engine->submit(request({1}, 400, sinks.back())).ok());
-    }
+    const auto sinks = submit_long_requests();
     engine->abort_all();
     executor->release_all();
     for (const auto& sink : sinks) {
@@ -480,11 +486,7 @@ TEST_F(EngineTest, AbortingEndsEveryRequestAndTakesNewOnes) {
 TEST_F(EngineTest, DestructionAbortsWhatRuns) {
     start(letters);
     executor->hold_steps();
-    std::vector<std::shared_ptr<Collector>> sinks;
-    for (int number = 0; number < 5; ++number) {
-        sinks.push_back(std::make_shared<Collector>());
-        ASSERT_TRUE(engine->submit(request({1}, 400, sinks.back())).ok());
-    }
+    const auto sinks = submit_long_requests();
     executor->release_all();
     engine.reset();
     for (const auto& sink : sinks) sink->wait();
