@@ -2,12 +2,32 @@
 
 #include <utility>
 
+#include <fmt/core.h>
+
+#include "base/byte_size.h"
 #include "base/check.h"
+#include "model/registry.h"
+#include "tensor/aligned_buffer.h"
 
 namespace pagoda::engine {
 
-std::unique_ptr<kv::KvStore> make_kv_store(const model::DecoderSpec& spec, kernels::KvDType dtype,
-                                           const std::vector<std::int64_t>& blocks) {
+namespace {
+
+// Taken and given back untouched: no buffer of a load can be refused later, so none has to ask.
+base::Status check_address_space(std::uint64_t bytes) {
+    if (tensor::AlignedBuffer::try_allocate(bytes)) return {};
+    return base::Error{
+        base::ErrorCode::kResourceExhausted,
+        fmt::format("the system refuses the {} of address space that weights and workspace take; "
+                    "raise its limit (ulimit -v, vm.overcommit_memory) or take a smaller model",
+                    base::format_byte_size(bytes))};
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<kv::KvStore>> make_kv_store(const model::DecoderSpec& spec,
+                                                         kernels::KvDType dtype,
+                                                         const std::vector<std::int64_t>& blocks) {
     kv::KvStoreSpec store{.dtype = dtype};
     const std::vector<model::KvGroup> groups = model::kv_groups(spec);
     CHECK(groups.size() == blocks.size(), "a number of blocks for every KV group");
@@ -19,16 +39,23 @@ std::unique_ptr<kv::KvStore> make_kv_store(const model::DecoderSpec& spec, kerne
             target.layers.push_back(static_cast<int>(layer));
         store.groups.push_back(std::move(target));
     }
-    return std::make_unique<kv::KvStore>(store);
+    auto made = kv::KvStore::create(store);
+    if (!made) return std::move(made).error();
+    return std::make_unique<kv::KvStore>(std::move(made).value());
 }
 
 base::Result<std::unique_ptr<ModelRunner>> load_runner(const formats::Checkpoint& checkpoint,
                                                        const kernels::DeviceContext& device,
                                                        const LoadOptions& options) {
+    const auto spec = model::read_decoder_spec(checkpoint);
+    if (!spec) return spec.error();
+    auto store = make_kv_store(*spec, options.kv_dtype, options.group_blocks);
+    if (!store) return std::move(store).error();
+    if (auto status = check_address_space(options.load_bytes); !status)
+        return std::move(status).error();
     auto model = model::Model::load(checkpoint, device, options.limits, options.progress);
     if (!model) return std::move(model).error();
-    auto store = make_kv_store((*model)->spec(), options.kv_dtype, options.group_blocks);
-    return std::make_unique<ModelRunner>(std::move(model).value(), std::move(store), device,
+    return std::make_unique<ModelRunner>(std::move(model).value(), std::move(store).value(), device,
                                          options.limits.max_logit_rows);
 }
 

@@ -21,14 +21,18 @@ struct LoadOptions {
     kernels::KvDType kv_dtype = kernels::KvDType::kBF16;
     // KV blocks of each of model::kv_groups(), from the memory plan; the scheduler gets the same.
     std::vector<std::int64_t> group_blocks;
+    // What weights and workspace will take, of the plan too. A system that refuses so much address
+    // space is heard of before the first weight is packed. 0: not asked.
+    std::uint64_t load_bytes = 0;
     model::LoadProgress progress;  // called on the loading thread
 };
 
 // The KV memory of a model; `blocks` per KV group.
-[[nodiscard]] std::unique_ptr<kv::KvStore> make_kv_store(const model::DecoderSpec& spec,
-                                                         kernels::KvDType dtype,
-                                                         const std::vector<std::int64_t>& blocks);
+[[nodiscard]] base::Result<std::unique_ptr<kv::KvStore>> make_kv_store(
+    const model::DecoderSpec& spec, kernels::KvDType dtype,
+    const std::vector<std::int64_t>& blocks);
 
+// Errors name what the file lacks, or the memory that the system refuses.
 [[nodiscard]] base::Result<std::unique_ptr<ModelRunner>> load_runner(
     const formats::Checkpoint& checkpoint, const kernels::DeviceContext& device,
     const LoadOptions& options);

@@ -72,7 +72,7 @@ class Bench {
             has_window_ = has_window_ || group.window > 0;
             blocks.push_back(num_blocks + (group.window > 0 ? 8 : 0));
         }
-        auto store = make_kv_store((*model)->spec(), kernels::KvDType::kBF16, blocks);
+        auto store = make_kv_store((*model)->spec(), kernels::KvDType::kBF16, blocks).value();
         for (int layer = 0; layer < static_cast<int>((*model)->spec().num_layers()); ++layer) {
             const kernels::PagedKvView view = store->layer_view(layer);
             std::memset(view.data, 0xFF,

@@ -35,10 +35,26 @@ std::byte* allocate_zeroed(std::size_t bytes) {
 
 }  // namespace
 
-AlignedBuffer::AlignedBuffer(std::size_t bytes) : bytes_(bytes), mapped_(bytes >= kMinMappedBytes) {
-    if (bytes == 0) return;
-    data_ = mapped_ ? map_zeroed(bytes) : allocate_zeroed(bytes);
-    CHECK(data_ != nullptr, fmt::format("no memory for a buffer of {} bytes", bytes));
+bool AlignedBuffer::take(std::size_t bytes) {
+    if (bytes == 0) return true;
+    const bool is_mapped = bytes >= kMinMappedBytes;
+    std::byte* const memory = is_mapped ? map_zeroed(bytes) : allocate_zeroed(bytes);
+    if (memory == nullptr) return false;
+    data_ = memory;
+    bytes_ = bytes;
+    mapped_ = is_mapped;
+    return true;
+}
+
+AlignedBuffer::AlignedBuffer(std::size_t bytes) {
+    const bool is_taken = take(bytes);
+    CHECK(is_taken, fmt::format("no memory for a buffer of {} bytes", bytes));
+}
+
+std::optional<AlignedBuffer> AlignedBuffer::try_allocate(std::size_t bytes) {
+    AlignedBuffer buffer;
+    if (!buffer.take(bytes)) return std::nullopt;
+    return buffer;
 }
 
 AlignedBuffer::~AlignedBuffer() {

@@ -3,6 +3,7 @@
 // MiB pages, and their pages come into being when first touched. Move-only; not thread-safe.
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
 namespace pagoda::tensor {
@@ -14,6 +15,9 @@ class AlignedBuffer {
     AlignedBuffer() = default;
     // Aborts when the system has no memory: sizes are planned before.
     explicit AlignedBuffer(std::size_t bytes);
+    // For what is so large that a limit of the system (RLIMIT_AS, vm.overcommit_memory=2) may
+    // refuse it though the plan allows it: nothing when it does.
+    [[nodiscard]] static std::optional<AlignedBuffer> try_allocate(std::size_t bytes);
     ~AlignedBuffer();
     AlignedBuffer(AlignedBuffer&& other) noexcept;
     AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
@@ -34,6 +38,9 @@ class AlignedBuffer {
     }
 
   private:
+    // Takes the memory; false when there is none.
+    [[nodiscard]] bool take(std::size_t bytes);
+
     std::byte* data_ = nullptr;
     std::size_t bytes_ = 0;
     bool mapped_ = false;

@@ -48,6 +48,14 @@ TEST(AlignedBuffer, MovesItsMemory) {
     }
 }
 
+TEST(AlignedBuffer, ThatCanNotBeHadIsNothing) {
+    EXPECT_FALSE(AlignedBuffer::try_allocate(std::size_t{1} << 60).has_value());
+    const auto taken = AlignedBuffer::try_allocate(kMapped);
+    ASSERT_TRUE(taken.has_value());
+    EXPECT_EQ(taken->bytes(), kMapped);
+    EXPECT_EQ(taken->data()[kMapped - 1], std::byte{0});
+}
+
 TEST(AlignedBufferDeathTest, AbortsWhenThereIsNoMemory) {
     EXPECT_DEATH(AlignedBuffer(std::size_t{1} << 60),
                  "no memory for a buffer of 1152921504606846976 bytes");

@@ -76,7 +76,8 @@ TinyModel::TinyModel(const std::string& path, const TinyModelOptions& options)
         (options.max_positions + kernels::kBlockTokens - 1) / kernels::kBlockTokens +
         options.spare_blocks;
     store_ = engine::make_kv_store(model_->spec(), options.kv,
-                                   std::vector<std::int64_t>(num_groups_, blocks));
+                                   std::vector<std::int64_t>(num_groups_, blocks))
+                 .value();
     if (!options.poison_kv) return;
     for (int layer = 0; layer < static_cast<int>(model_->spec().num_layers()); ++layer) {
         const kernels::PagedKvView view = store_->layer_view(layer);

@@ -4,9 +4,11 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include <fmt/core.h>
 
+#include "base/byte_size.h"
 #include "base/check.h"
 #include "kernels/ops/attention.h"
 
@@ -39,6 +41,18 @@ base::Status check_group(const KvGroup& group, std::size_t index) {
     return {};
 }
 
+base::Error refused_by_system(const KvStoreSpec& spec) {
+    std::size_t bytes = 0;
+    for (const KvGroup& group : spec.groups)
+        bytes += group_block_bytes(spec.dtype, group) * static_cast<std::size_t>(group.num_blocks);
+    return {base::ErrorCode::kResourceExhausted,
+            fmt::format("the system refuses the {} of address space that the KV cache takes; raise "
+                        "its limit (ulimit -v, vm.overcommit_memory), or lower kv_cache_memory, "
+                        "max_num_seqs or max_model_len",
+                        base::format_byte_size(bytes)),
+            "kv_cache_memory"};
+}
+
 }  // namespace
 
 base::Status check_spec(const KvStoreSpec& spec) {
@@ -69,26 +83,34 @@ base::Status check_spec(const KvStoreSpec& spec) {
     return {};
 }
 
-KvStore::KvStore(const KvStoreSpec& spec) {
-    const base::Status status = check_spec(spec);
-    CHECK(status.ok(), status.error().message);
+base::Result<KvStore> KvStore::create(const KvStoreSpec& spec) {
+    if (base::Status status = check_spec(spec); !status) return std::move(status).error();
+    KvStore store;
     for (const KvGroup& group : spec.groups) {
-        group_layers_.push_back(group.layers);
-        const std::size_t bytes_per_block = block_bytes(spec.dtype, group);
-        for (const int number : group.layers) {
-            const auto index = static_cast<std::size_t>(number);
-            if (layers_.size() <= index) layers_.resize(index + 1);
-            Layer& layer = layers_[index].emplace();
-            layer.memory =
-                tensor::AlignedBuffer(bytes_per_block * static_cast<std::size_t>(group.num_blocks));
-            layer.view = {.dtype = spec.dtype,
-                          .kv_heads = group.kv_heads,
-                          .head_dim = group.head_dim,
-                          .num_blocks = group.num_blocks,
-                          .block_bytes = bytes_per_block,
-                          .data = layer.memory.data()};
-        }
+        if (!store.add_group(spec.dtype, group)) return refused_by_system(spec);
     }
+    return store;
+}
+
+bool KvStore::add_group(kernels::KvDType dtype, const KvGroup& group) {
+    group_layers_.push_back(group.layers);
+    const std::size_t bytes_per_block = block_bytes(dtype, group);
+    for (const int number : group.layers) {
+        auto memory = tensor::AlignedBuffer::try_allocate(
+            bytes_per_block * static_cast<std::size_t>(group.num_blocks));
+        if (!memory) return false;
+        const auto index = static_cast<std::size_t>(number);
+        if (layers_.size() <= index) layers_.resize(index + 1);
+        Layer& layer = layers_[index].emplace();
+        layer.memory = std::move(*memory);
+        layer.view = {.dtype = dtype,
+                      .kv_heads = group.kv_heads,
+                      .head_dim = group.head_dim,
+                      .num_blocks = group.num_blocks,
+                      .block_bytes = bytes_per_block,
+                      .data = layer.memory.data()};
+    }
+    return true;
 }
 
 const KvStore::Layer& KvStore::layer(int number) const {

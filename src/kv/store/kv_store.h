@@ -1,7 +1,7 @@
 #pragma once
 // KvStore: the memory that holds the K and V of a model, one mapping per layer, cut into blocks
 // of 32 tokens (layout: PagedKvView in kernels/args.h). Which sequence owns a block is kv/index's
-// business. Address space is taken at construction, pages come into being when first written:
+// business. Address space is taken by create(), pages come into being when first written:
 // memory grows with use up to bytes(), which the plan has accounted for.
 // Owned by the worker, which outlives every step; views stay valid as long as the store. The
 // thread team reads and writes blocks during a step; copy_block() runs between steps, on the
@@ -36,8 +36,9 @@ struct KvStoreSpec {
 
 class KvStore {
   public:
-    // REQUIRES: check_spec(spec).ok()
-    explicit KvStore(const KvStoreSpec& spec);
+    // What check_spec() refuses; or kResourceExhausted with the size when the system refuses the
+    // address space (RLIMIT_AS, vm.overcommit_memory=2), which no plan can know.
+    [[nodiscard]] static base::Result<KvStore> create(const KvStoreSpec& spec);
 
     [[nodiscard]] kernels::PagedKvView layer_view(int layer) const;
     [[nodiscard]] std::size_t num_groups() const { return group_layers_.size(); }
@@ -52,6 +53,9 @@ class KvStore {
         tensor::AlignedBuffer memory;  // [num_blocks][block_bytes]
         kernels::PagedKvView view;
     };
+    KvStore() = default;
+    // False when the system refuses the memory of a layer.
+    [[nodiscard]] bool add_group(kernels::KvDType dtype, const KvGroup& group);
     [[nodiscard]] const Layer& layer(int number) const;
 
     std::vector<std::optional<Layer>> layers_;    // by layer number; gaps hold no KV

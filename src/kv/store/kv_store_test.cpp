@@ -1,8 +1,13 @@
 #include "kv/store/kv_store.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/byte_size.h"
 #include "kernels/ops/attention.h"
@@ -20,12 +25,13 @@ KvStoreSpec two_groups() {
 }
 
 std::string refusal(const KvStoreSpec& spec) {
-    const base::Status status = check_spec(spec);
-    return status.ok() ? "" : status.error().message;
+    const auto store = KvStore::create(spec);
+    EXPECT_EQ(store.ok(), check_spec(spec).ok());
+    return store.ok() ? "" : store.error().message;
 }
 
 TEST(KvStore, GivesEachLayerMemoryOfItsOwn) {
-    const KvStore store(two_groups());
+    const KvStore store = KvStore::create(two_groups()).value();
     const auto first = store.layer_view(0);
     const auto second = store.layer_view(2);
     EXPECT_EQ(first.kv_heads, 2);
@@ -38,7 +44,7 @@ TEST(KvStore, GivesEachLayerMemoryOfItsOwn) {
 }
 
 TEST(KvStore, CountsTheBlocksOfAllLayers) {
-    const KvStore store(two_groups());
+    const KvStore store = KvStore::create(two_groups()).value();
     // 32 tokens, K and V, two bytes a value.
     EXPECT_EQ(store.bytes(), 2U * 5 * (32 * 2 * 2 * 2 * 32) + 3U * (32 * 2 * 2 * 64));
     EXPECT_EQ(group_block_bytes(KvDType::kBF16, two_groups().groups[0]), 2U * 32 * 2 * 2 * 2 * 32);
@@ -46,7 +52,7 @@ TEST(KvStore, CountsTheBlocksOfAllLayers) {
 }
 
 TEST(KvStore, CopiesABlockInEveryLayerOfItsGroupAlone) {
-    KvStore store(two_groups());
+    KvStore store = KvStore::create(two_groups()).value();
     for (const int layer : {0, 1, 2}) {
         const auto view = store.layer_view(layer);
         std::memset(view.data + view.block_bytes, 0x40 + layer, view.block_bytes);
@@ -66,7 +72,7 @@ TEST(KvStore, TakesMemoryOnlyForTheBlocksThatAreUsed) {
         .dtype = KvDType::kF32,
         .groups = {{.layers = {0, 1}, .kv_heads = 8, .head_dim = 128, .num_blocks = 4096}}};
     const std::uint64_t before = base::resident_bytes();
-    const KvStore store(spec);
+    const KvStore store = KvStore::create(spec).value();
     EXPECT_EQ(store.bytes(), std::size_t{2} << 30);
     const auto view = store.layer_view(1);
     std::memset(view.data, 1, 4 * view.block_bytes);
@@ -104,8 +110,30 @@ TEST(KvStore, RefusesWhatItCannotHold) {
     EXPECT_NE(refusal(spec), "") << "three times 8 EiB";
 }
 
+// Ends the process: with status 0 if the store is refused as it should be.
+[[noreturn]] void create_under_a_limit() {
+    std::ifstream statm("/proc/self/statm");
+    std::uint64_t pages = 0;
+    statm >> pages;
+    const std::uint64_t now = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    const rlimit limit{now + (std::uint64_t{256} << 20), RLIM_INFINITY};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) std::exit(2);
+    // 32 layers of 64 MiB, of which some can be had.
+    KvStoreSpec spec{.dtype = KvDType::kF32,
+                     .groups = {{.kv_heads = 8, .head_dim = 128, .num_blocks = 256}}};
+    for (int layer = 0; layer < 32; ++layer) spec.groups[0].layers.push_back(layer);
+    const std::string message = refusal(spec);
+    std::fprintf(stderr, "%s\n", message.c_str());
+    std::exit(message.empty() ? 1 : 0);
+}
+
+TEST(KvStoreDeathTest, AddressSpaceThatTheSystemRefusesIsAnErrorWithTheSize) {
+    EXPECT_EXIT(create_under_a_limit(), testing::ExitedWithCode(0),
+                "refuses the 2 GiB of address space that the KV cache takes; raise its limit");
+}
+
 TEST(KvStoreDeathTest, ALayerWithoutKvIsABug) {
-    const KvStore store(two_groups());
+    const KvStore store = KvStore::create(two_groups()).value();
     EXPECT_DEATH(static_cast<void>(store.layer_view(3)), "layer 3 has no KV");
 }
 
