@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "answer_json.h"
+#include "base/terminal_text.h"
 #include "line_editor.h"
 #include "local_answer.h"
 #include "prompt.h"
@@ -59,7 +60,7 @@ class Conversation {
         } else if (word == "/set") {
             const auto [name, value] = split_word(rest);
             if (const auto status = set_sampling_option(name, value, options_); !status)
-                fmt::print(stderr, "{}\n", status.error().message);
+                fmt::print(stderr, "{}\n", base::terminal_line(status.error().message));
         } else {
             fmt::print(stderr, "unknown command {}; /help shows all\n", word);
         }
@@ -87,7 +88,7 @@ class Conversation {
 
     // The question is taken back, so that the next one can be another.
     void give_up(const base::Error& error) {
-        fmt::print(stderr, "{}\n", error.message);
+        fmt::print(stderr, "{}\n", base::terminal_line(error.message));
         messages_.as_array().pop_back();
     }
 

@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include "base/terminal_text.h"
+
 namespace pagoda::apps {
 namespace {
 
@@ -20,6 +22,11 @@ std::optional<std::string> last(const Named& from, std::string_view name) {
     const auto found = from.find(name);
     if (found == from.end() || found->second.empty()) return std::nullopt;
     return found->second.back();
+}
+
+// A message may quote what a file or a user wrote.
+void print_error(const base::Error& error) {
+    fmt::print(stderr, "pagoda: {}\n", base::terminal_line(error.message));
 }
 
 }  // namespace
@@ -59,12 +66,12 @@ base::Result<double> Arguments::number(std::string_view option, double fallback,
 }
 
 ExitCode fail(const base::Error& error) {
-    fmt::print(stderr, "pagoda: {}\n", error.message);
+    print_error(error);
     return ExitCode::kFailure;
 }
 
 ExitCode bad_usage(const base::Error& error) {
-    fmt::print(stderr, "pagoda: {}\n", error.message);
+    print_error(error);
     return ExitCode::kUsage;
 }
 

@@ -10,13 +10,14 @@
 #include "base/byte_size.h"
 #include "base/check.h"
 #include "base/json.h"
+#include "base/nearest_name.h"
 #include "command.h"
 
 namespace pagoda::apps {
 namespace {
 
-// Variables that are no keys: the choice of kernels, and what test suites are told.
-constexpr std::string_view kOtherVariables = "PAGODA_ISA|PAGODA_GOLDEN|PAGODA_BIN|PAGODA_MODEL";
+// The one variable that is no key: the choice of kernels.
+constexpr std::string_view kIsaVariable = "PAGODA_ISA";
 constexpr std::string_view kPrefix = "PAGODA_";
 
 std::string join(const std::vector<std::string>& values) {
@@ -106,6 +107,15 @@ std::string upper(std::string_view text) {
         if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
     }
     return result;
+}
+
+base::Error unknown_variable(std::string_view name) {
+    std::vector<std::string_view> known = {kIsaVariable.substr(kPrefix.size())};
+    for (const ConfigKey& key : config_keys()) known.push_back(key.name);
+    const std::string_view nearest = base::nearest_name(name.substr(kPrefix.size()), known);
+    return base::invalid(fmt::format(
+        "environment: unknown variable {}{}", name,
+        nearest.empty() ? "" : fmt::format(" (did you mean {}{}?)", kPrefix, upper(nearest))));
 }
 
 // Kubernetes describes a service that is called "pagoda" by variables like these to every
@@ -223,15 +233,9 @@ base::Result<Config> Config::load(const Inputs& inputs) {
         }
     }
     for (const auto& [name, value] : inputs.environment) {
-        if (contains_word(kOtherVariables, name) || is_service_link(name, value)) continue;
+        if (name == kIsaVariable || is_service_link(name, value)) continue;
         const std::string key = lower(std::string_view(name).substr(kPrefix.size()));
-        if (find_config_key(key) == nullptr) {
-            const std::string_view nearest = nearest_config_key(key);
-            return base::invalid(fmt::format(
-                "environment: unknown variable {}{}", name,
-                nearest.empty() ? ""
-                                : fmt::format(" (did you mean {}{}?)", kPrefix, upper(nearest))));
-        }
+        if (find_config_key(key) == nullptr) return unknown_variable(name);
         const auto status = config.apply(key, {value}, ConfigSource::kEnvironment, name);
         if (!status) return status.error();
     }

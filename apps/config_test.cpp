@@ -70,9 +70,16 @@ TEST(Config, RefusesUnknownNamesWithTheNearestKnownOne) {
               "PAGODA_MAX_MODEL_LEN?)");
 }
 
-TEST(Config, LeavesVariablesOfTestsKernelsAndKubernetesAlone) {
+TEST(Config, RefusesVariablesOfTestsLikeAnyOtherThatItDoesNotKnow) {
+    for (const char* name : {"PAGODA_MODEL", "PAGODA_BIN", "PAGODA_GOLDEN", "PAGODA_X"})
+        EXPECT_TRUE(error_of({.environment = {{name, "x"}}})
+                        .starts_with(std::string("environment: unknown variable ") + name));
+    EXPECT_EQ(error_of({.environment = {{"PAGODA_IAS", "ref"}}}),
+              "environment: unknown variable PAGODA_IAS (did you mean PAGODA_ISA?)");
+}
+
+TEST(Config, LeavesVariablesOfKernelsAndKubernetesAlone) {
     EXPECT_EQ(error_of({.environment = {{"PAGODA_ISA", "ref"},
-                                        {"PAGODA_MODEL", "x.gguf"},
                                         {"PAGODA_PORT", "tcp://10.0.0.1:80"},
                                         {"PAGODA_PORT_80_TCP_ADDR", "10.0.0.1"},
                                         {"PAGODA_SERVICE_HOST", "10.0.0.1"}}}),

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "base/byte_size.h"
+#include "base/terminal_text.h"
 #include "commands.h"
 #include "formats/describe.h"
 #include "kernels/registry.h"
@@ -79,12 +80,20 @@ std::uint64_t bytes_of(const Json& object) {
     return static_cast<std::uint64_t>(object.find("bytes")->as_int());
 }
 
+// A value as JSON; and a text as it is. Both may be anything that a file holds.
+std::string shown(const Json& value) {
+    return base::terminal_json(value.dump());
+}
+std::string line(const Json& object, std::string_view member) {
+    return base::terminal_line(object.find(member)->as_string());
+}
+
 std::string meta_text(const Json& entry) {
-    if (const Json* value = entry.find("value")) return value->dump();
+    if (const Json* value = entry.find("value")) return shown(*value);
     if (const Json* start = entry.find("start"))
-        return fmt::format("{}... ({} bytes)", start->dump(), bytes_of(entry));
+        return fmt::format("{}... ({} bytes)", shown(*start), bytes_of(entry));
     return fmt::format("{} items, from {}", entry.find("count")->as_int(),
-                       entry.find("first")->dump());
+                       shown(*entry.find("first")));
 }
 
 void print_tokenizer(const Json& document) {
@@ -93,10 +102,10 @@ void print_tokenizer(const Json& document) {
         fmt::print("\ntokenizer: none\n");
     } else {
         fmt::print("\ntokenizer: {}, pre-tokenizer {}, {} tokens, {} merges\n",
-                   tokenizer.find("kind")->as_string(), tokenizer.find("pre_tokenizer")->dump(),
+                   tokenizer.find("kind")->as_string(), shown(*tokenizer.find("pre_tokenizer")),
                    tokenizer.find("tokens")->as_int(), tokenizer.find("merges")->as_int());
         for (const auto& [name, token] : tokenizer.find("special")->as_object())
-            if (!token.is_null()) fmt::print("  {:<6} {}\n", name, token.dump());
+            if (!token.is_null()) fmt::print("  {:<6} {}\n", name, shown(token));
     }
     const Json& chat_template = *document.find("chat_template");
     if (chat_template.is_null())
@@ -107,14 +116,14 @@ void print_tokenizer(const Json& document) {
 
 void print_text(const Json& document, bool with_tensors) {
     fmt::print("{}\n  format        {}\n  name          {}\n  architecture  {}\n",
-               document.find("path")->as_string(), document.find("format")->as_string(),
-               document.find("name")->as_string(), document.find("architecture")->as_string());
+               line(document, "path"), document.find("format")->as_string(), line(document, "name"),
+               line(document, "architecture"));
     for (const Json& file : document.find("files")->as_array())
-        fmt::print("  file          {} ({})\n", file.find("path")->as_string(),
+        fmt::print("  file          {} ({})\n", line(file, "path"),
                    base::format_byte_size(bytes_of(file)));
     fmt::print("\nmetadata:\n");
     for (const Json& entry : document.find("metadata")->as_array())
-        fmt::print("  {} = {}\n", entry.find("key")->as_string(), meta_text(entry));
+        fmt::print("  {} = {}\n", line(entry, "key"), meta_text(entry));
     print_tokenizer(document);
     const Json& totals = *document.find("totals");
     fmt::print("\ntensors: {}, {} values, {}\n", totals.find("tensors")->as_int(),
@@ -124,12 +133,11 @@ void print_text(const Json& document, bool with_tensors) {
                    type.find("tensors")->as_int(), base::format_byte_size(bytes_of(type)));
     if (with_tensors) {
         for (const Json& tensor : document.find("tensors")->as_array())
-            fmt::print("  {:<32} {:<6} {}\n", tensor.find("name")->as_string(),
+            fmt::print("  {:<32} {:<6} {}\n", line(tensor, "name"),
                        tensor.find("type")->as_string(), shape_text(*tensor.find("shape")));
     }
     const Json& runs = *document.find("runs");
-    fmt::print("\nruns here: {}\n",
-               runs.is_bool() ? "yes" : "no: " + document.find("runs")->as_string());
+    fmt::print("\nruns here: {}\n", runs.is_bool() ? "yes" : "no: " + line(document, "runs"));
 }
 
 ExitCode inspect(const Arguments& arguments) {
@@ -145,7 +153,7 @@ ExitCode inspect(const Arguments& arguments) {
     // true, or why it can't be run.
     document.set("runs", verdict->can_run ? Json(true) : Json(verdict->reason));
     if (arguments.has("json"))
-        fmt::print("{}\n", document.dump());
+        fmt::print("{}\n", shown(document));
     else
         print_text(document, arguments.has("tensors"));
     return ExitCode::kSuccess;

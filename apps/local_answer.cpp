@@ -3,6 +3,9 @@
 #include <cstdio>
 #include <utility>
 
+#include <unistd.h>
+
+#include "base/terminal_text.h"
 #include "signal_watch.h"
 
 namespace pagoda::apps {
@@ -15,7 +18,10 @@ void append(std::vector<T>& to, std::vector<T>& from) {
 
 }  // namespace
 
-bool print_piece(const std::string& text) {
+bool print_piece(const std::string& piece) {
+    // What a model makes up must not steer the terminal that shows it; a pipe gets every byte.
+    const bool is_terminal = isatty(STDOUT_FILENO) == 1;
+    const std::string text = is_terminal ? base::terminal_text(piece) : piece;
     return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
            std::fflush(stdout) == 0;
 }

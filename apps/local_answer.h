@@ -38,8 +38,8 @@ struct Answer {
 
 // False when nobody takes the text any more.
 using TextCallback = std::function<bool(const std::string& text)>;
-// To standard output, at once.
-[[nodiscard]] bool print_piece(const std::string& text);
+// To standard output, at once; a terminal gets control characters escaped.
+[[nodiscard]] bool print_piece(const std::string& piece);
 
 // Runs the request and hands its text on as it comes. SIGINT, SIGTERM and a callback that says no
 // end it early with kAborted.

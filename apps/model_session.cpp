@@ -11,6 +11,7 @@
 #include "base/byte_size.h"
 #include "base/clock.h"
 #include "base/cpu_topology.h"
+#include "base/terminal_text.h"
 #include "engine/loader.h"
 #include "kernels/registry.h"
 #include "kv/store/kv_store.h"
@@ -174,9 +175,9 @@ std::string ModelSession::describe() const {
     return fmt::format(
         "model: {} ({}, {}, {})\n"
         "kernels: {} on {}, {} threads, activations {}, KV cache {}\n{}",
-        checkpoint_.name, checkpoint_.architecture, checkpoint_.format,
-        base::format_byte_size(checkpoint_.tensor_bytes()), device_.kernels->name,
-        kernels::cpu_model_name(), team_->num_threads(),
+        base::terminal_line(checkpoint_.name), base::terminal_line(checkpoint_.architecture),
+        checkpoint_.format, base::format_byte_size(checkpoint_.tensor_bytes()),
+        device_.kernels->name, kernels::cpu_model_name(), team_->num_threads(),
         device_.activation_mode == kernels::ActivationMode::kF32 ? "f32" : "auto",
         kv::kv_dtype_name(settings_.kv_dtype), plan_.describe());
 }
@@ -189,7 +190,8 @@ base::Status ModelSession::start(const std::string& model_name) {
     const base::TimePoint began = base::system_clock().now();
     engine::LoadOptions options{.limits = limits(plan_.max_model_len),
                                 .kv_dtype = settings_.kv_dtype,
-                                .group_blocks = plan_.group_blocks};
+                                .group_blocks = plan_.group_blocks,
+                                .load_bytes = plan_.weights_bytes + plan_.workspace_bytes};
     base::Result<std::unique_ptr<engine::ModelRunner>> runner = [&] {
         Progress progress("loading");
         options.progress = [&progress](std::uint64_t done, std::uint64_t total) {

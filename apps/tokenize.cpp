@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "base/utf8.h"
+#include "base/terminal_text.h"
 #include "commands.h"
 #include "model_session.h"
 #include "prompt.h"
@@ -23,24 +23,12 @@ base::Result<std::unique_ptr<text::Tokenizer>> open_tokenizer(const std::string&
 // Bytes as one line of text: quotes, backslashes, control characters and what is no UTF-8 are
 // escaped, so that a piece can be told from any other.
 std::string quoted(std::string_view bytes) {
-    std::string result = "\"";
-    while (!bytes.empty()) {
-        const base::Utf8Char next = base::decode_utf8(bytes);
-        const std::string_view part = bytes.substr(0, next.bytes);
-        if (next.code == '\n') {
-            result += "\\n";
-        } else if (next.code == '"' || next.code == '\\') {
-            result += '\\';
-            result += part;
-        } else if (!next.valid || next.code < 0x20 || next.code == 0x7f) {
-            for (const char c : part)
-                result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-        } else {
-            result += part;
-        }
-        bytes.remove_prefix(next.bytes);
+    std::string text;
+    for (const char c : bytes) {
+        if (c == '"' || c == '\\') text += '\\';
+        text += c;
     }
-    return result + '"';
+    return '"' + base::terminal_line(text) + '"';
 }
 
 void print_ids(std::span<const base::TokenId> ids) {

@@ -38,7 +38,7 @@ benches() {
         "$bench" --benchmark_out="build/bench/$(basename "$bench").json" --benchmark_out_format=json || status=1
     done < <(find build/clang/bench -name '*_bench' -type f -executable | sort)
     build/release/apps/pagoda bench roof --json >build/bench/roof.json || status=1
-    build/release/apps/pagoda bench engine "$PAGODA_MODEL" --json >build/bench/engine.json || status=1
+    env -u PAGODA_MODEL build/release/apps/pagoda bench engine "$PAGODA_MODEL" --json >build/bench/engine.json || status=1
     return "$status"
 }
 

@@ -4,7 +4,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include "base/json.h"
-#include "base/utf8.h"
+#include "base/terminal_text.h"
 
 namespace pagoda::base {
 namespace {
@@ -21,28 +21,6 @@ spdlog::level::level_enum library_level(LogLevel level) {
             return spdlog::level::err;
     }
     return spdlog::level::err;
-}
-
-// The message as one line of valid UTF-8, control characters as \xHH, so that nothing that comes
-// from outside can forge a line or speak to a terminal.
-std::string one_line(std::string_view message) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    std::string line;
-    line.reserve(message.size());
-    while (!message.empty()) {
-        const Utf8Char next = decode_utf8(message);
-        message.remove_prefix(next.bytes);
-        if (next.code == U'\n') {
-            line.append("\\n");
-        } else if (next.code < 0x20 || (next.code >= 0x7f && next.code < 0xa0)) {
-            line.append("\\x");
-            line.push_back(kDigits[next.code >> 4]);
-            line.push_back(kDigits[next.code & 0xf]);
-        } else {
-            append_utf8(line, next.code);
-        }
-    }
-    return line;
 }
 
 }  // namespace
@@ -71,7 +49,8 @@ bool Logger::enabled(LogLevel level) const {
 void Logger::write(LogLevel level, std::string_view message) {
     if (!enabled(level)) return;
     const bool json = impl_->options.format == LogFormat::kJson;
-    const std::string line = json ? Json(message).dump() : one_line(message);
+    // Nothing that comes from outside can forge a line or speak to a terminal.
+    const std::string line = json ? terminal_json(Json(message).dump()) : terminal_line(message);
     impl_->logger.log(library_level(level), spdlog::string_view_t(line.data(), line.size()));
 }
 

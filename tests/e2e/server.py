@@ -1,6 +1,7 @@
 """A real server process on a port of its own choice.
 
-PAGODA_BIN names the binary, PAGODA_MODEL the model file. The server is asked for port 0 and prints the address that it got.
+PAGODA_BIN names the binary, PAGODA_MODEL the model file. The server is asked for port 0 and prints the address that it got. What the
+suite itself is told by variables is no setting of the binary, which refuses every PAGODA_ name that it does not know.
 """
 import http.client
 import json
@@ -12,8 +13,14 @@ import threading
 import time
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
+SUITE_VARIABLES = {"PAGODA_BIN", "PAGODA_GOLDEN", "PAGODA_MODEL", "PAGODA_SUITES"}
 START_SECONDS = 60
 STOP_SECONDS = 30
+
+
+def environment_of_binary(changes=None):
+    """That of a process of ours: this one's without what the suite is told, with the changes."""
+    return {**{name: value for name, value in os.environ.items() if name not in SUITE_VARIABLES}, **(changes or {})}
 
 
 class Response:
@@ -33,7 +40,7 @@ class Server:
 
     def __init__(self, *flags, model=None, environment=None):
         self.command = [os.environ["PAGODA_BIN"], "serve", model or os.environ["PAGODA_MODEL"], "--port", "0", *flags]
-        self.environment = {**os.environ, **(environment or {})}
+        self.environment = environment_of_binary(environment)
         self.lines = []
         self.address_printed = threading.Event()
         self.address = None

@@ -9,6 +9,8 @@ import tempfile
 import time
 import unittest
 
+from server import environment_of_binary
+
 CONTROL_C, CONTROL_D = b"\x03", b"\x04"
 WAIT_SECONDS = 120
 
@@ -74,7 +76,7 @@ class Chat(unittest.TestCase):
         self.home = folder.name
 
     def start(self, *flags):
-        environment = {**os.environ, "HOME": self.home, "TERM": "xterm"}
+        environment = environment_of_binary({"HOME": self.home, "TERM": "xterm"})
         environment.pop("XDG_CACHE_HOME", None)
         terminal = Terminal(os.environ["PAGODA_BIN"], "run", os.environ["PAGODA_MODEL"], *flags, environment=environment)
         self.addCleanup(terminal.close)

@@ -4,14 +4,16 @@ import http.client
 import json
 import os
 import pty
+import resource
 import signal
+import struct
 import subprocess
 import tempfile
 import threading
 import unittest
 from pathlib import Path
 
-from server import Server
+from server import SUITE_VARIABLES, Server, environment_of_binary
 
 GOLDEN = Path(os.environ["PAGODA_GOLDEN"])
 SMOLLM2 = json.loads((GOLDEN / "smollm2/golden.json").read_text())
@@ -24,7 +26,15 @@ COMMAND_SECONDS = 300
 def pagoda(*arguments, text=b"", environment=None):
     """Runs a command; returns its finished process with bytes on both outputs."""
     return subprocess.run([os.environ["PAGODA_BIN"], *map(str, arguments)], input=text, capture_output=True,
-                          timeout=COMMAND_SECONDS, env={**os.environ, **(environment or {})})
+                          timeout=COMMAND_SECONDS, env=environment_of_binary(environment))
+
+
+def gguf(entries):
+    """A file without tensors, of these texts by key."""
+    def text(value):
+        return struct.pack("<Q", len(value.encode())) + value.encode()
+    return b"GGUF" + struct.pack("<IQQ", 3, 0, len(entries)) + b"".join(
+        text(key) + struct.pack("<I", 8) + text(value) for key, value in entries.items())
 
 
 def model():
@@ -102,7 +112,7 @@ class Usage(Cli):
         ours, theirs = pty.openpty()
         try:
             done = subprocess.run([os.environ["PAGODA_BIN"], "run", TOY, "--raw"], stdin=theirs, capture_output=True,
-                                  timeout=COMMAND_SECONDS)
+                                  timeout=COMMAND_SECONDS, env=environment_of_binary())
         finally:
             os.close(ours)
             os.close(theirs)
@@ -139,6 +149,13 @@ class Configuration(Cli):
         self.file.write_text("max_num_sqs: 3\n")
         self.assertIn("did you mean max_num_seqs?", self.refuse(2, "serve", "--print-config", "--config", self.file))
         self.assertIn("did you mean PAGODA_PORT?", self.refuse(2, "serve", "--print-config", environment={"PAGODA_PROT": "1"}))
+
+    def test_variables_of_this_suite_are_unknown_to_the_binary_too(self):
+        for name in sorted(SUITE_VARIABLES):
+            with self.subTest(name):
+                message = self.refuse(2, "run", TOY, "hi", environment={name: "x"})
+                self.assertIn(f"environment: unknown variable {name}", message)
+        self.assertIn("did you mean PAGODA_ISA?", self.refuse(2, "run", TOY, "hi", environment={"PAGODA_IAS": "ref"}))
 
     def test_what_this_version_lacks_is_refused_by_name(self):
         self.assertIn("not offered", self.refuse(2, "serve", TOY, "--enable-prefix-caching"))
@@ -261,7 +278,8 @@ class Run(Cli):
 
     def test_a_reader_that_goes_away_ends_the_answer(self):
         command = [os.environ["PAGODA_BIN"], "run", model(), "--ignore-eos", "Tell me a long story"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                              env=environment_of_binary()) as process:
             process.stdout.read(10)
             process.stdout.close()
             self.assertEqual(process.wait(COMMAND_SECONDS), 1)
@@ -271,6 +289,15 @@ class Run(Cli):
         message = self.refuse(1, "run", model(), "--raw", "--max-model-len", "64", text=b"word " * 100)
         self.assertRegex(message, r"has \d+ tokens, the context is 64 tokens")
         self.assertNotIn("loading", message)
+
+
+    def test_memory_that_the_system_refuses_is_an_error_with_the_size(self):
+        done = subprocess.run([os.environ["PAGODA_BIN"], "bench", "engine", model(), "--concurrency", "64", "--depth", "0"],
+                              capture_output=True, timeout=COMMAND_SECONDS, env=environment_of_binary(),
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)))
+        message = done.stderr.decode().splitlines()[-1]
+        self.assertEqual(done.returncode, 1, message)
+        self.assertRegex(message, r"^pagoda: .*the system refuses the [\d.]+ GiB of address space that the KV cache takes; raise its limit")
 
 
 class Perplexity(Cli):
@@ -327,6 +354,24 @@ class Inspect(Cli):
                         self.assertIn("damaged.gguf", message)
                         self.assertEqual(message.count("\n"), 1, message)
 
+    def test_no_text_of_a_file_steers_the_terminal(self):
+        steering = "\x1b[2J\n\x9b1m\u202egpj.\x7f"
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "hostile.gguf")
+            file.write_bytes(gguf({"general.architecture": f"llama{steering}", "general.name": f"toy{steering}",
+                                   f"key{steering}": f"value{steering}"}))
+            shown = self.succeed("inspect", file).decode()
+            as_json = self.succeed("inspect", file, "--json").decode()
+            refused = self.refuse(1, "run", file, "hi")
+        for text in (shown, as_json, refused):
+            for character in steering.replace("\n", ""):
+                if not character.isprintable():
+                    self.assertNotIn(character, text)
+        self.assertIn(r"name          toy\x1b[2J\n\u009b1m\u202egpj.\x7f", shown)
+        self.assertEqual(json.loads(as_json)["name"], f"toy{steering}")
+        self.assertEqual(as_json.count("\n"), 1)
+        self.assertEqual(refused.count("\n"), 1)
+
     @staticmethod
     def with_number(content, key, value):
         """The file with another uint32 under that key: its text, a type of 4 bytes, the value."""
@@ -354,7 +399,7 @@ class Serve(Cli):
 
     def test_standard_output_has_one_line(self):
         with subprocess.Popen([os.environ["PAGODA_BIN"], "serve", model(), "--port", "0"], stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL) as process:
+                              stderr=subprocess.DEVNULL, env=environment_of_binary()) as process:
             line = process.stdout.readline().decode()
             process.send_signal(signal.SIGTERM)
             self.assertRegex(line, r"^pagoda: serving \S+ at http://127\.0\.0\.1:\d+\n$")

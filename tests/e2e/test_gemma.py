@@ -10,7 +10,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from server import Server
+from server import Server, environment_of_binary
 
 TESTS = Path(__file__).resolve().parent.parent
 GOLDEN = json.loads(Path(os.environ["PAGODA_GOLDEN"], "gemma3-270m/golden.json").read_text())
@@ -33,7 +33,7 @@ MODEL = cached_model()
 
 def pagoda(command, *arguments, text=b""):
     return subprocess.run([os.environ["PAGODA_BIN"], command, MODEL, *map(str, arguments)], input=text, capture_output=True,
-                          timeout=COMMAND_SECONDS)
+                          timeout=COMMAND_SECONDS, env=environment_of_binary())
 
 
 @unittest.skipUnless(MODEL, "Gemma 3 270M is not in the cache: its terms were not accepted")
