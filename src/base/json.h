@@ -1,7 +1,8 @@
 #pragma once
 // Json: a small value type for documents that come from and go to the outside. Objects keep the
 // order of their keys. Parsing (RFC 8259) is strict, iterative and limited; nlohmann-json stays
-// inside json.cpp, so that this header costs nothing. A value type; not thread-safe.
+// inside json.cpp, so that this header costs nothing. A value is 16 bytes, and text and containers
+// lie elsewhere, so that long lists of numbers stay small. A value type; not thread-safe.
 
 #include <concepts>
 #include <cstddef>
@@ -26,6 +27,8 @@ class Json {
 
     struct ParseLimits {
         int max_depth = 128;
+        // Scalars and containers of the whole document; at most as many keys. With the length of
+        // the text this bounds the memory: a value costs some 150 bytes at worst beside its text.
         std::size_t max_values = 10'000'000;
     };
     struct DumpOptions {
@@ -37,23 +40,24 @@ class Json {
     };
 
     Json() = default;
-    Json(std::nullptr_t) {}                                       // NOLINT: implicit
-    template <std::same_as<bool> Bool>                            // a pointer is no boolean
-    Json(Bool value) : value_(value) {}                           // NOLINT: implicit
-    Json(int value) : value_(std::int64_t{value}) {}              // NOLINT: implicit
-    Json(std::int64_t value) : value_(value) {}                   // NOLINT: implicit
-    Json(double value) : value_(value) {}                         // NOLINT: implicit
-    Json(std::string value) : value_(std::move(value)) {}         // NOLINT: implicit
-    Json(std::string_view value) : value_(std::string(value)) {}  // NOLINT: implicit
-    Json(const char* value) : value_(std::string(value)) {}       // NOLINT: implicit
-    Json(Array value);                                            // NOLINT: implicit
-    Json(Object value);                                           // NOLINT: implicit
+    Json(std::nullptr_t) {}                                     // NOLINT: implicit
+    template <std::same_as<bool> Bool>                          // a pointer is no boolean
+    Json(Bool value) : value_(value) {}                         // NOLINT: implicit
+    Json(int value) : value_(std::int64_t{value}) {}            // NOLINT: implicit
+    Json(std::int64_t value) : value_(value) {}                 // NOLINT: implicit
+    Json(double value) : value_(value) {}                       // NOLINT: implicit
+    Json(std::string value);                                    // NOLINT: implicit
+    Json(std::string_view value) : Json(std::string(value)) {}  // NOLINT: implicit
+    Json(const char* value) : Json(std::string(value)) {}       // NOLINT: implicit
+    Json(Array value);                                          // NOLINT: implicit
+    Json(Object value);                                         // NOLINT: implicit
 
     static Json array() { return Json(Array{}); }
     static Json object() { return Json(Object{}); }
 
-    // Errors name line and column, the depth or the duplicate key. Invalid UTF-8, duplicate keys,
-    // a byte-order mark and trailing text are refused. Integers outside int64 become kDouble.
+    // Errors name line and column, the depth, the duplicate key; too many values are
+    // kResourceExhausted, everything else kInvalidArgument. Invalid UTF-8, duplicate keys, a
+    // byte-order mark and trailing text are refused. Integers outside int64 become kDouble.
     [[nodiscard]] static Result<Json> parse(std::string_view text, const ParseLimits& limits);
     [[nodiscard]] static Result<Json> parse(std::string_view text) {
         return parse(text, ParseLimits{});
@@ -88,6 +92,7 @@ class Json {
 
     // The member of that key, or null when this is no object or has none.
     [[nodiscard]] const Json* find(std::string_view key) const;
+    [[nodiscard]] Json* find(std::string_view key);
     // Sets or appends a member. REQUIRES: is_object(). Returns *this, for chains.
     Json& set(std::string_view key, Json value);
     // Appends. REQUIRES: is_array().
@@ -97,8 +102,9 @@ class Json {
     friend bool operator==(const Json& a, const Json& b);
 
   private:
-    using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string,
-                               std::unique_ptr<Array>, std::unique_ptr<Object>>;
+    using Value =
+        std::variant<std::monostate, bool, std::int64_t, double, std::unique_ptr<std::string>,
+                     std::unique_ptr<Array>, std::unique_ptr<Object>>;
 
     [[nodiscard]] bool is_container() const { return is_array() || is_object(); }
     void release_children() noexcept;

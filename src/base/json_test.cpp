@@ -153,8 +153,10 @@ TEST(JsonParse, LimitsDepthAndNamesTheLimit) {
 
 TEST(JsonParse, LimitsTheNumberOfValues) {
     EXPECT_TRUE(Json::parse("[1,2,{}]", {.max_values = 4}).ok());
-    EXPECT_NE(error_of("[1,2,{},3]", {.max_values = 4}).find("more than 4 values"),
-              std::string::npos);
+    EXPECT_EQ(error_of("[1,2,{},3,[{\"a\":4}]]", {.max_values = 4}),
+              "the document has 8 values, at most 4 are allowed");
+    EXPECT_EQ(error_of("[1,2,{\"a\":[[", {.max_values = 4}),
+              "line 1, column 13: the text ends too early");
 }
 
 TEST(JsonParse, ManyOpenBracketsNeedNoStack) {
@@ -263,6 +265,18 @@ TEST(Json, DeepValuesNeedNoStack) {
     copy = Json(1);
     value = nested_arrays(10);
     EXPECT_FALSE(copy == value);
+}
+
+TEST(Json, ANumberInAListTakes16Bytes) {
+    EXPECT_EQ(sizeof(Json), 16U);
+}
+
+TEST(Json, AMemberCanBeFoundAndTakenOut) {
+    Json json = Json::object().set("a", "long enough to lie on the heap").set("b", 1);
+    const Json taken = std::move(*json.find("a"));
+    EXPECT_EQ(taken, Json("long enough to lie on the heap"));
+    EXPECT_TRUE(json.find("a")->is_null());
+    EXPECT_EQ(json.find("c"), nullptr);
 }
 
 TEST(Json, CopiesAreIndependent) {

@@ -68,6 +68,7 @@ bool pair_items(const Json::Array& a, const Json::Array& b, std::vector<Pair>& p
 
 }  // namespace
 
+Json::Json(std::string value) : value_(std::make_unique<std::string>(std::move(value))) {}
 Json::Json(Array value) : value_(std::make_unique<Array>(std::move(value))) {}
 Json::Json(Object value) : value_(std::make_unique<Object>(std::move(value))) {}
 
@@ -117,7 +118,7 @@ Json::Json(const Json& other) {
                 pending.emplace_back(&source[index].second, &copy[index].second);
             }
         } else if (from->is_string()) {
-            to->value_ = from->as_string();
+            to->value_ = std::make_unique<std::string>(from->as_string());
         } else if (from->is_bool()) {
             to->value_ = from->as_bool();
         } else if (from->is_int()) {
@@ -171,7 +172,7 @@ double Json::as_double() const {
 
 const std::string& Json::as_string() const {
     CHECK(is_string(), type_name());
-    return *std::get_if<std::string>(&value_);
+    return **std::get_if<std::unique_ptr<std::string>>(&value_);
 }
 
 const Json::Array& Json::as_array() const {
@@ -200,6 +201,10 @@ const Json* Json::find(std::string_view key) const {
         if (member.first == key) return &member.second;
     }
     return nullptr;
+}
+
+Json* Json::find(std::string_view key) {
+    return const_cast<Json*>(std::as_const(*this).find(key));  // NOLINT: the value is ours
 }
 
 Json& Json::set(std::string_view key, Json value) {
