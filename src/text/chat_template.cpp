@@ -1,14 +1,17 @@
 #include "text/chat_template.h"
 
 #include <array>
+#include <optional>
 #include <utility>
 
 #include <fmt/core.h>
 
 #include "text/jinja/json_text.h"
 #include "text/jinja/program.h"
+#include "text/jinja/strftime.h"
 #include "text/jinja/unicode.h"
 #include "text/message_shape.h"
+#include "text/tokenizer.h"
 
 namespace pagoda::text {
 
@@ -19,6 +22,10 @@ using base::Json;
 constexpr std::array<std::string_view, 6> kReservedNames = {
     "messages",     "tools", "documents", "add_generation_prompt", "continue_final_message",
     "chat_template"};
+
+// The names that Hugging Face gives them.
+constexpr std::string_view kDefaultName = "default";
+constexpr std::string_view kToolUseName = "tool_use";
 
 jinja::Limits limits_of(const RenderLimits& limits) {
     return {limits.max_steps, limits.max_output_bytes, limits.max_depth, limits.max_time};
@@ -126,27 +133,98 @@ base::Status check_depth(const Json& json, std::string_view name) {
 
 }  // namespace
 
-struct ChatTemplate::Impl {
-    std::string source;
+struct ChatTemplate::Compiled {
     std::unique_ptr<jinja::Program> program;
     MessageShape shape;
 };
+
+struct ChatTemplate::Impl {
+    struct Named {
+        std::string name;
+        base::Result<Compiled> compiled;
+    };
+
+    static base::Result<Compiled> compile(std::string_view source) {
+        auto program = jinja::Program::compile(source);
+        if (!program.ok()) return program.error();
+        const MessageShape shape = probe_message_shape(**program);
+        return Compiled{std::move(program).value(), shape};
+    }
+    const Named* find(std::string_view name) const {
+        for (const Named& each : named) {
+            if (each.name == name) return &each;
+        }
+        return nullptr;
+    }
+
+    std::optional<Compiled> main;
+    std::vector<Named> named;
+};
+
+void ChatInput::use_tokens_of(const Tokenizer& tokenizer) {
+    const auto text_of = [&](const std::optional<base::TokenId>& id) {
+        return id ? tokenizer.token_bytes(*id, /*skip_special=*/false) : std::string();
+    };
+    bos_token = text_of(tokenizer.spec().bos);
+    eos_token = text_of(tokenizer.spec().eos);
+}
+
+std::string local_time(std::int64_t unix_seconds) {
+    return jinja::local_time(unix_seconds);
+}
 
 ChatTemplate::ChatTemplate(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ChatTemplate::~ChatTemplate() = default;
 
 base::Result<std::unique_ptr<ChatTemplate>> ChatTemplate::compile(std::string_view source) {
-    auto program = jinja::Program::compile(source);
-    if (!program.ok()) return program.error();
+    auto main = Impl::compile(source);
+    if (!main.ok()) return main.error();
     auto impl = std::make_unique<Impl>();
-    impl->source = source;
-    impl->program = std::move(program).value();
-    impl->shape = probe_message_shape(*impl->program);
+    impl->main = std::move(main).value();
     return std::unique_ptr<ChatTemplate>(new ChatTemplate(std::move(impl)));
 }
 
-base::Result<std::string> ChatTemplate::render(const ChatInput& input,
-                                               const RenderLimits& limits) const {
+base::Result<std::unique_ptr<ChatTemplate>> ChatTemplate::compile(std::string_view main,
+                                                                  const NamedSources& named) {
+    auto impl = std::make_unique<Impl>();
+    if (!main.empty()) {
+        auto compiled = Impl::compile(main);
+        if (!compiled.ok()) return compiled.error();
+        impl->main = std::move(compiled).value();
+    }
+    for (const auto& [name, source] : named) impl->named.push_back({name, Impl::compile(source)});
+    return std::unique_ptr<ChatTemplate>(new ChatTemplate(std::move(impl)));
+}
+
+bool ChatTemplate::has(std::string_view name) const {
+    return impl_->find(name) != nullptr || (name == kDefaultName && impl_->main.has_value());
+}
+
+// As Hugging Face's apply_chat_template chooses.
+base::Result<const ChatTemplate::Compiled*> ChatTemplate::choose(const ChatInput& input) const {
+    std::string_view name = input.template_name;
+    if (name.empty())
+        name = !input.tools.is_null() && has(kToolUseName) ? kToolUseName : kDefaultName;
+    if (const Impl::Named* found = impl_->find(name)) {
+        if (found->compiled.ok()) return &*found->compiled;
+        const base::Error& error = found->compiled.error();
+        return base::Error{
+            error.code,
+            fmt::format("the chat template \"{}\" of this model: {}", name, error.message),
+            error.param};
+    }
+    if (name == kDefaultName && impl_->main) return &*impl_->main;
+    std::string known;
+    for (const Impl::Named& each : impl_->named)
+        known += (known.empty() ? "\"" : ", \"") + each.name + "\"";
+    return base::invalid(fmt::format("this model has no chat template \"{}\", but {}", name,
+                                     known.empty() ? "a nameless one alone" : known),
+                         "chat_template");
+}
+
+base::Result<std::string> ChatTemplate::render(ChatInput input, const RenderLimits& limits) const {
+    const auto chosen = choose(input);
+    if (!chosen.ok()) return chosen.error();
     if (input.continue_final_message && input.add_generation_prompt) {
         return base::invalid(
             "continue_final_message and add_generation_prompt exclude each other: set one of them "
@@ -159,7 +237,7 @@ base::Result<std::string> ChatTemplate::render(const ChatInput& input,
           std::pair(&input.kwargs, "chat_template_kwargs")}) {
         if (auto status = check_depth(*json, name); !status.ok()) return status.error();
     }
-    auto messages = fit_messages(input.messages, impl_->shape);
+    auto messages = fit_messages(std::move(input.messages), (*chosen)->shape);
     if (!messages.ok()) return messages.error();
     FinalText final_text;
     if (input.continue_final_message) {
@@ -180,13 +258,15 @@ base::Result<std::string> ChatTemplate::render(const ChatInput& input,
     if (!input.eos_token.empty())
         variables.emplace_back("eos_token", jinja::from_json(input.eos_token));
     if (auto status = add_kwargs(input.kwargs, render_input); !status.ok()) return status.error();
-    auto rendered = impl_->program->render(render_input);
+    *messages = Json();  // the template has its own copy
+    auto rendered = (*chosen)->program->render(render_input);
     if (!rendered.ok() || !input.continue_final_message) return rendered;
     return cut_at_marker(std::move(rendered).value(), final_text);
 }
 
 base::Result<std::string> ChatTemplate::render_raw(const Json& variables,
                                                    const RenderLimits& limits) const {
+    if (!impl_->main) return base::invalid("there is no main chat template", "chat_template");
     if (!variables.is_object()) {
         return base::invalid(
             fmt::format("a template's variables must be an object, got {}", variables.type_name()));
@@ -197,11 +277,7 @@ base::Result<std::string> ChatTemplate::render_raw(const Json& variables,
     for (const auto& [name, value] : variables.as_object()) {
         input.variables.emplace_back(name, jinja::from_json(value));
     }
-    return impl_->program->render(input);
-}
-
-const std::string& ChatTemplate::source() const {
-    return impl_->source;
+    return impl_->main->program->render(input);
 }
 
 }  // namespace pagoda::text

@@ -1,8 +1,12 @@
 #include "text/chat_template.h"
 
+#include <cstdlib>
+#include <ctime>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "base/clock.h"
 
 namespace pagoda::text {
 namespace {
@@ -185,15 +189,65 @@ TEST(ChatTemplate, KwargsAreVariablesButNeverTheTemplateOrTheMessages) {
     }
 }
 
-TEST(ChatTemplate, TheDateIsTodayAtMidnightUnlessGiven) {
+TEST(ChatTemplate, TheDateIsNowUnlessGiven) {
     ChatInput input = chat("[]");
-    const auto made = compiled("{{ strftime_now('%H:%M:%S') }} {{ strftime_now('%Y')|length }}");
-    EXPECT_EQ(shown(made->render(input)), "00:00:00 4");
+    const auto made = compiled("{{ strftime_now('%Y-%m-%dT%H:%M:%S') }}");
+    const std::string before = local_time(base::system_clock().unix_seconds());
+    const std::string now = shown(made->render(input));
+    EXPECT_LE(before, now);
+    EXPECT_LE(now, local_time(base::system_clock().unix_seconds()));
     input.date_now = "2024-07-26T13:14:15";
     EXPECT_EQ(shown(compiled("{{ strftime_now('%d %b %Y %H:%M:%S') }}")->render(input)),
               "26 Jul 2024 13:14:15");
     input.date_now = "tomorrow";
     EXPECT_FALSE(made->render(input).ok());
+}
+
+TEST(ChatTemplate, AMomentIsWrittenInLocalTime) {
+    const char* const zone = std::getenv("TZ");
+    const std::string before = zone == nullptr ? "" : zone;
+    setenv("TZ", "XYZ-05:30", 1);
+    tzset();
+    EXPECT_EQ(local_time(1'700'000'000), "2023-11-15T03:43:20");
+    zone == nullptr ? unsetenv("TZ") : setenv("TZ", before.c_str(), 1);
+    tzset();
+}
+
+TEST(ChatTemplate, ToolsChooseTheTemplateForToolUse) {
+    const auto made =
+        ChatTemplate::compile("main", {{"tool_use", "tools: {{ tools|length }}"}, {"rag", "rag"}})
+            .value();
+    ChatInput input = chat("[]");
+    EXPECT_EQ(shown(made->render(input)), "main");
+    input.tools = json("[{}, {}]");
+    EXPECT_EQ(shown(made->render(input)), "tools: 2");
+    input.template_name = "default";
+    EXPECT_EQ(shown(made->render(input)), "main");
+    input.template_name = "rag";
+    EXPECT_EQ(shown(made->render(input)), "rag");
+    EXPECT_EQ(shown(compiled("main")->render(chat("[]"))), "main");
+}
+
+TEST(ChatTemplate, AnUnknownNameIsRefusedWithThoseThatExist) {
+    const auto made = ChatTemplate::compile("", {{"rag", "rag"}, {"tool_use", "tools"}}).value();
+    EXPECT_TRUE(made->has("rag"));
+    EXPECT_FALSE(made->has("default"));
+    const auto refused = made->render(chat("[]"));  // by no name, and there is no main one
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().message,
+              "this model has no chat template \"default\", but \"rag\", \"tool_use\"");
+    EXPECT_FALSE(made->render_raw(Json::object()).ok());
+}
+
+TEST(ChatTemplate, ANamedOneThatDoesNotCompileFailsWhenItIsChosen) {
+    const auto made = ChatTemplate::compile("main", {{"rag", "{% nonsense %}"}});
+    ASSERT_TRUE(made.ok());
+    ChatInput input = chat("[]");
+    EXPECT_EQ(shown((*made)->render(input)), "main");
+    input.template_name = "rag";
+    const auto refused = (*made)->render(input);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().message.find("\"rag\""), std::string::npos);
 }
 
 TEST(ChatTemplate, MessagesMustBeAnArrayOfObjects) {

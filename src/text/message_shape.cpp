@@ -253,14 +253,13 @@ MessageShape probe_message_shape(const jinja::Program& program) {
     return shape;
 }
 
-base::Result<Json> fit_messages(const Json& messages, const MessageShape& shape) {
+base::Result<Json> fit_messages(Json messages, const MessageShape& shape) {
     if (!messages.is_array()) {
         return base::invalid(fmt::format("messages must be an array, got {}", messages.type_name()),
                              "messages");
     }
-    Json fitted = messages;
-    for (std::size_t at = 0; at < fitted.as_array().size(); ++at) {
-        Json& each = fitted.as_array()[at];
+    for (std::size_t at = 0; at < messages.as_array().size(); ++at) {
+        Json& each = messages.as_array()[at];
         if (!each.is_object()) {
             return base::invalid(
                 fmt::format("messages[{}] must be an object, got {}", at, each.type_name()),
@@ -269,7 +268,7 @@ base::Result<Json> fit_messages(const Json& messages, const MessageShape& shape)
         if (auto status = fit_content(each, at, shape); !status.ok()) return status.error();
         if (auto status = fit_tool_calls(each, at, shape); !status.ok()) return status.error();
     }
-    return fitted;
+    return messages;
 }
 
 }  // namespace pagoda::text

@@ -28,7 +28,6 @@ struct MessageShape {
 // Messages as that template wants them: arguments decoded or encoded once, text parts joined by
 // newlines or text wrapped as one part, absent content made empty. Errors name the message at
 // fault.
-[[nodiscard]] base::Result<base::Json> fit_messages(const base::Json& messages,
-                                                    const MessageShape& shape);
+[[nodiscard]] base::Result<base::Json> fit_messages(base::Json messages, const MessageShape& shape);
 
 }  // namespace pagoda::text

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "base/clock.h"
 #include "text/jinja/evaluator.h"
 #include "text/jinja/failure.h"
 #include "text/jinja/operations.h"
@@ -20,7 +21,8 @@ constexpr int kLevelsPerCall = 10;
 Evaluator::Evaluator(const Program& program, const RenderInput& input)
     : Runtime(Meter(input.limits.max_steps, input.limits.max_time), input.limits.max_bytes,
               input.limits.max_depth * kLevelsPerCall,
-              input.date_now.empty() ? today() : input.date_now),
+              input.date_now.empty() ? local_time(base::system_clock().unix_seconds())
+                                     : input.date_now),
       program_(program),
       variables_(program.tree().symbols.size(), nullptr),
       loop_(symbol_named("loop")),

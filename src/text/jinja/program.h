@@ -24,7 +24,7 @@ struct Limits {
 
 struct RenderInput {
     std::vector<std::pair<std::string, Value>> variables;
-    std::string date_now;  // for strftime_now; empty: today's date at midnight
+    std::string date_now;  // for strftime_now; empty: now, in local time
     Limits limits;
 };
 

@@ -86,12 +86,12 @@ std::string format_time(Heap& heap, std::string_view date, std::string_view form
     return out.take();
 }
 
-std::string today() {
-    const std::time_t now = std::time(nullptr);
+std::string local_time(std::int64_t unix_seconds) {
+    const auto moment = static_cast<std::time_t>(unix_seconds);
     std::tm local{};
-    localtime_r(&now, &local);
-    return fmt::format("{:04}-{:02}-{:02}T00:00:00", local.tm_year + 1900, local.tm_mon + 1,
-                       local.tm_mday);
+    localtime_r(&moment, &local);
+    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", local.tm_year + 1900,
+                       local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec);
 }
 
 }  // namespace pagoda::text::jinja
