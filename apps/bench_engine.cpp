@@ -231,7 +231,7 @@ CommandSpec bench_engine_command() {
                         {"repeat", "N", "runs, of which the median counts (default: 3)"},
                         kJsonOption,
                         kConfigOption},
-            .config_uses = kUsesScheduler,
+            .config_uses = kUsesModel,
             .examples =
                 "  pagoda bench engine model.gguf\n"
                 "  pagoda bench engine model.gguf --concurrency 1,8 --depth 0 --json",

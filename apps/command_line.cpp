@@ -67,7 +67,7 @@ CLI::Option* add_config_flag(CLI::App& app, const ConfigKey& key, std::vector<st
             flag + ",!--no-" + dashes(key.name),
             [&slot](std::int64_t count) { slot.assign(1, count > 0 ? "true" : "false"); }, help);
     const bool is_list = key.kind == KeyKind::kList;
-    return app.add_option(key.alias.empty() ? flag : flag + ",--" + dashes(key.alias), slot, help)
+    return app.add_option(flag, slot, help)
         ->type_name(std::string(kind_name(key)))
         ->expected(1)
         ->allow_extra_args(false)
@@ -80,7 +80,17 @@ void add_config_flags(CLI::App& app, Slots& slots) {
         if ((key.uses & slots.spec->config_uses) == 0) continue;
         CLI::Option* option = add_config_flag(app, key, slots.config[std::string(key.name)]);
         // Keys that can only ask for nothing are no news in the help.
-        option->group(has_choice(key) ? "Settings (also in --config FILE and as PAGODA_NAME)" : "");
+        const char* group =
+            has_choice(key) ? "Settings (also in --config FILE and as PAGODA_NAME)" : "";
+        option->group(group);
+        if (key.alias.empty()) continue;
+        // A slot of its own: the configuration refuses a key that comes under both names.
+        ConfigKey other = key;
+        other.name = key.alias;
+        other.fallback = {};
+        const std::string help = "the same as --" + dashes(key.name);
+        other.help = help;
+        add_config_flag(app, other, slots.config[std::string(key.alias)])->group(group);
     }
 }
 
@@ -120,15 +130,15 @@ CLI::App* parent_of(CLI::App& root, std::string_view name) {
 }
 
 // An unknown flag with the name that was probably meant.
-std::string explain(const CLI::ParseError& error, const CLI::App* app) {
+std::string explain(const CLI::ParseError& error, const CLI::App& app) {
     std::string message = error.what();
     const std::size_t begin = message.find("--");
     const bool is_extra = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
-    if (app == nullptr || !is_extra || begin == std::string::npos) return message;
+    if (!is_extra || begin == std::string::npos) return message;
     std::string word = message.substr(begin);
     word = word.substr(0, word.find_first_of(" =]"));
     std::vector<std::string> names;
-    for (const CLI::Option* option : app->get_options()) {
+    for (const CLI::Option* option : app.get_options()) {
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
     }
     const std::vector<std::string_view> known(names.begin(), names.end());
@@ -138,9 +148,18 @@ std::string explain(const CLI::ParseError& error, const CLI::App* app) {
     return message;
 }
 
-const CLI::App* deepest(const CLI::App* app) {
-    while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
-    return app;
+// The command that the line was meant for, as far as its words were known.
+struct Meant {
+    const CLI::App* app = nullptr;
+    std::string words;  // "pagoda bench roof"
+};
+Meant meant_command(const CLI::App& root) {
+    Meant meant{.app = &root, .words = root.get_name()};
+    while (!meant.app->get_subcommands().empty()) {
+        meant.app = meant.app->get_subcommands().front();
+        meant.words += " " + meant.app->get_name();
+    }
+    return meant;
 }
 
 }  // namespace
@@ -172,9 +191,8 @@ ParsedCommand parse_command_line(int argc, char** argv, std::span<const CommandS
         root.exit(call);
         return {};
     } catch (const CLI::ParseError& error) {
-        const CLI::App* app = deepest(&root);
-        fmt::print(stderr, "pagoda: {}; see {} --help\n", explain(error, app),
-                   app == &root ? "pagoda" : "pagoda " + app->get_name());
+        const Meant meant = meant_command(root);
+        fmt::print(stderr, "pagoda: {}; see {} --help\n", explain(error, *meant.app), meant.words);
         return {.status = ExitCode::kUsage};
     }
     for (const std::unique_ptr<Slots>& slots : all) {

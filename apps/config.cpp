@@ -213,7 +213,12 @@ base::Status Config::apply(std::string_view name, std::vector<std::string> value
         }
         if (key->kind == KeyKind::kBool) value = *parse_bool(value) ? "true" : "false";
     }
-    settings_[std::string(key->name)] = {std::move(values), source};
+    Setting& setting = settings_[std::string(key->name)];
+    if (setting.source == source)
+        return base::invalid(fmt::format("{}: {} and {} are one key; leave one of them out", place,
+                                         setting.given_as, name),
+                             std::string(key->name));
+    setting = {std::move(values), source, std::string(name)};
     return {};
 }
 

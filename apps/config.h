@@ -28,7 +28,7 @@ class Config {
         Values flags;
     };
     // Errors name the key, the value, where it came from and what is allowed; unknown names come
-    // with the nearest known one.
+    // with the nearest known one, and a key that one layer gives under two names is refused.
     [[nodiscard]] static base::Result<Config> load(const Inputs& inputs);
 
     // REQUIRES: the key exists and is of that kind.
@@ -53,6 +53,7 @@ class Config {
     struct Setting {
         std::vector<std::string> values;
         ConfigSource source = ConfigSource::kDefault;
+        std::string given_as = {};  // the name as it was written there
     };
     [[nodiscard]] const Setting& setting(std::string_view key, KeyKind kind) const;
     [[nodiscard]] base::Status apply(std::string_view name, std::vector<std::string> values,

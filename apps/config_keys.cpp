@@ -9,8 +9,7 @@
 namespace pagoda::apps {
 namespace {
 
-constexpr unsigned kModel = kUsesServer | kUsesModel | kUsesScheduler;
-constexpr unsigned kScheduler = kUsesServer | kUsesScheduler;
+constexpr unsigned kModel = kUsesServer | kUsesModel;
 constexpr unsigned kServer = kUsesServer;
 constexpr double kMaxTokens = 1 << 24;
 
@@ -130,8 +129,8 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
     {.name = "max_num_seqs",
      .kind = KeyKind::kInt,
      .fallback = "64",
-     .uses = kScheduler,
-     .help = "sequences in one step",
+     .uses = kModel,
+     .help = "sequences in one step; run and perplexity plan for one unless told",
      .least = 1,
      .most = 4096},
     {.name = "max_num_batched_tokens",
@@ -144,7 +143,7 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
     {.name = "target_itl_ms",
      .kind = KeyKind::kInt,
      .fallback = "none",
-     .uses = kScheduler,
+     .uses = kModel,
      .help = "longest wait of a running stream for a step",
      .least = 1,
      .most = 60000,
@@ -173,7 +172,7 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
     {.name = "block_size",
      .kind = KeyKind::kInt,
      .fallback = "32",
-     .uses = kScheduler,
+     .uses = kModel,
      .help = "tokens of a KV block",
      .least = 1,
      .most = 4096,
@@ -189,21 +188,21 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
     {.name = "enable_prefix_caching",
      .kind = KeyKind::kBool,
      .fallback = "false",
-     .uses = kScheduler,
+     .uses = kModel,
      .help = "reuse the KV blocks of equal prefixes",
      .offered = "false",
      .reason = kNoCache},
     {.name = "scheduling_policy",
      .kind = KeyKind::kChoice,
      .fallback = "fair",
-     .uses = kScheduler,
+     .uses = kModel,
      .help = "fcfs, priority or fair (by client)",
      .choices = "fcfs|priority|fair|deadline",
      .offered = "fcfs|priority|fair"},
     {.name = "preemption_mode",
      .kind = KeyKind::kChoice,
      .fallback = "recompute",
-     .uses = kScheduler,
+     .uses = kModel,
      .help = "how a preempted sequence comes back",
      .choices = "recompute|swap",
      .offered = "recompute"},
@@ -300,6 +299,7 @@ const ConfigKey* find_config_key(std::string_view name) {
 
 std::string_view nearest_config_key(std::string_view name) {
     std::vector<std::string_view> names;
+    names.reserve(kKeys.size());
     for (const ConfigKey& key : kKeys) names.push_back(key.name);
     return base::nearest_name(name, names);
 }

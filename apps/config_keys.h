@@ -11,9 +11,8 @@ enum class KeyKind { kText, kList, kBool, kInt, kNumber, kBytes, kDuration, kCho
 
 // Which commands have the key as a flag.
 inline constexpr unsigned kUsesServer = 1U << 0;
-inline constexpr unsigned kUsesModel = 1U << 1;      // commands that run a model
-inline constexpr unsigned kUsesScheduler = 1U << 2;  // commands that run many sequences
-inline constexpr unsigned kUsesAnswers = 1U << 3;    // commands that sample answers to users
+inline constexpr unsigned kUsesModel = 1U << 1;    // commands that run a model
+inline constexpr unsigned kUsesAnswers = 1U << 2;  // commands that sample answers to users
 
 struct ConfigKey {
     std::string_view name;  // with underscores

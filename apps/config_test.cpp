@@ -163,6 +163,24 @@ TEST(Config, TakesAnAliasForItsKey) {
     EXPECT_EQ(config->number("memory_utilization"), 0.5);
 }
 
+TEST(Config, RefusesTwoNamesOfOneKeyInOneLayer) {
+    EXPECT_EQ(file_error("memory_utilization: 0.5\ngpu_memory_utilization: 0.7\n"),
+              ": memory_utilization and gpu_memory_utilization are one key; leave one of them out");
+    EXPECT_EQ(file_error("max_num_seqs: 1\nmax-num-seqs: 2\n"),
+              ": max_num_seqs and max-num-seqs are one key; leave one of them out");
+    EXPECT_EQ(error_of({.environment = {{"PAGODA_GPU_MEMORY_UTILIZATION", "0.5"},
+                                        {"PAGODA_MEMORY_UTILIZATION", "0.5"}}}),
+              "PAGODA_MEMORY_UTILIZATION: gpu_memory_utilization and memory_utilization are one "
+              "key; leave one of them out");
+    EXPECT_EQ(
+        error_of({.flags = {{"gpu_memory_utilization", {"0.5"}}, {"memory_utilization", {"0.7"}}}}),
+        "command line: gpu_memory_utilization and memory_utilization are one key; leave one "
+        "of them out");
+    EXPECT_EQ(error_of({.environment = {{"PAGODA_GPU_MEMORY_UTILIZATION", "0.5"}},
+                        .flags = {{"memory_utilization", {"0.7"}}}}),
+              "");
+}
+
 TEST(ConfigFile, RefusesWhatIsNoMappingOfKeysToValues) {
     EXPECT_EQ(file_error("- port\n"), ":1: must be a mapping of keys to values (KEY: VALUE lines)");
     EXPECT_EQ(file_error("port: 1\nhost: x\nport: 2\n"), ":3: port stands there twice");

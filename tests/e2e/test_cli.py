@@ -68,8 +68,22 @@ class Usage(Cli):
         self.assertIn("did you mean serve?", self.refuse(2, "srve"))
         self.assertIn("did you mean --max-num-seqs?", self.refuse(2, "serve", TOY, "--max-num-sequs", "3"))
         self.assertIn("MODEL", self.refuse(2, "tokenize"))
+        self.assertIn("; see pagoda bench roof --help\n", self.refuse(2, "bench", "roof", "--nonsense"))
+        self.assertIn("; see pagoda run --help\n", self.refuse(2, "run", TOY, "--nonsense"))
         self.assertIn("from 0 to 100, got \"hot\"", self.refuse(2, "run", TOY, "hi", "--temperature", "hot"))
         self.refuse(2)
+
+    def test_every_command_that_runs_a_model_takes_the_engine_options_of_serve(self):
+        engine = {"--max-num-seqs", "--max-num-batched-tokens", "--scheduling-policy", "--memory-utilization", "--gpu-memory-utilization",
+                  "--kv-cache-memory", "--kv-cache-dtype", "--max-model-len", "--activation-dtype", "--threads"}
+        for command in ("serve", "run", "perplexity", "bench engine"):
+            with self.subTest(command):
+                words = set(self.succeed(*command.split(), "--help").decode().split())
+                self.assertLessEqual(engine, words)
+        flags = ("--max-num-seqs", "2", "--scheduling-policy", "fcfs", "--block-size", "32", "--memory-utilization", "0.5", "--raw")
+        self.succeed("run", TOY, "hi", "--max-tokens", "1", *flags)
+        self.assertIn("not offered in this version", self.refuse(2, "perplexity", TOY, "--file", "-", "--enable-prefix-caching"))
+        self.assertIn("are one key", self.refuse(2, "run", TOY, "hi", "--memory-utilization", "0.5", "--gpu-memory-utilization", "0.6"))
 
     def test_a_failed_operation_has_status_1(self):
         self.assertIn("/nowhere.gguf", self.refuse(1, "inspect", "/nowhere.gguf"))
