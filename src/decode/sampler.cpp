@@ -153,7 +153,8 @@ std::optional<TokenLogprob> token_logprob(std::span<const float> logits, base::T
     const RowPeak row_peak = find_peak(logits);
     if (!is_usable(row_peak)) return std::nullopt;
     const float peak = row_peak.value;
-    const double log_total = static_cast<double>(peak) + std::log(sum_exp_row(logits, peak));
+    const double log_total =
+        static_cast<double>(peak) + log_of_nonnegative(sum_exp_row(logits, peak));
     const auto logprob_of = [log_total](float logit) {
         return static_cast<float>(static_cast<double>(logit) - log_total);
     };

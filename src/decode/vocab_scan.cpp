@@ -69,6 +69,46 @@ Floats exp_of_nonpositive(Floats x) {
     return x >= splat(kSmallest) ? power : splat(0.0F);
 }
 
+// Per type: how many bits the mantissa has, sqrt(1/2), ln 2 in two parts (whole numbers of the
+// exponent's size times the first are exact) and the terms of the series that matter.
+template <class Float>
+struct LogParts;
+template <>
+struct LogParts<float> {
+    using Bits = std::int32_t;
+    static constexpr int kMantissaBits = 23;
+    static constexpr float kRootOfHalf = 0x1.6a09e6p-1F;
+    static constexpr float kLn2High = 0x1.62e4p-1F, kLn2Low = 0x1.7f7d1cp-20F;
+    static constexpr int kTerms = 5;
+};
+template <>
+struct LogParts<double> {
+    using Bits = std::int64_t;
+    static constexpr int kMantissaBits = 52;
+    static constexpr double kRootOfHalf = 0x1.6a09e667f3bcdp-1;
+    static constexpr double kLn2High = 0x1.62e42fefa38p-1, kLn2Low = 0x1.ef35793c7673p-45;
+    static constexpr int kTerms = 11;
+};
+
+// x = 2^n * m with sqrt(1/2) <= m < sqrt(2); with s = (m - 1) / (m + 1), which is below 0.172,
+// log m = 2 (s + s^3 / 3 + s^5 / 5 + ...).
+template <class Float>
+Float log_of_normal(Float x) {
+    using Parts = LogParts<Float>;
+    using Bits = typename Parts::Bits;
+    constexpr Bits kRoot = std::bit_cast<Bits>(Parts::kRootOfHalf);
+    constexpr Bits kMantissa = (Bits{1} << Parts::kMantissaBits) - 1;
+    const Bits above_root = std::bit_cast<Bits>(x) - kRoot;
+    const auto n = static_cast<Float>(above_root >> Parts::kMantissaBits);
+    const auto m = std::bit_cast<Float>((above_root & kMantissa) + kRoot);
+    const Float s = (m - 1) / (m + 1);
+    const Float square = s * s;
+    Float series = 0;
+    for (int term = Parts::kTerms - 1; term > 0; --term)
+        series = (series + Float{1} / static_cast<Float>(2 * term + 1)) * square;
+    return n * Parts::kLn2High + (2 * s + (2 * s * series + n * Parts::kLn2Low));
+}
+
 double sum_lanes(const std::array<Floats, kVectors>& lanes) {
     double sum = 0;
     for (const Floats& vector : lanes) {
@@ -193,6 +233,14 @@ std::size_t count_above(std::span<const float> row, float bound) noexcept {
 float exp_of_nonpositive(float x) noexcept {
     const float power = power_of_clamped(larger(x, kSmallest), std::uint32_t{127});
     return x >= kSmallest ? power : 0.0F;
+}
+
+float log_of_nonnegative(float x) noexcept {
+    return x > 0 ? log_of_normal(x) : kLowest;
+}
+
+double log_of_nonnegative(double x) noexcept {
+    return x > 0 ? log_of_normal(x) : -std::numeric_limits<double>::infinity();
 }
 
 void exp_row(std::span<float> row, float peak, float inverse_temperature) noexcept {

@@ -1,6 +1,8 @@
 #include "decode/vocab_scan.h"
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <random>
 #include <vector>
@@ -51,6 +53,37 @@ TEST(VocabScan, ExponentialIsWithinItsBoundAndVanishesFarBelow) {
     EXPECT_EQ(exp_of_nonpositive(0.0F), 1.0F);
     EXPECT_EQ(exp_of_nonpositive(-kInfinity), 0.0F);
     EXPECT_EQ(exp_of_nonpositive(-100.0F), 0.0F);
+}
+
+TEST(VocabScan, LogarithmIsWithinItsBound) {
+    double worst_float = 0;
+    double worst_double = 0;
+    for (double x = 1.2e-38; x < 1e30; x *= 1.00123) {
+        const auto rounded = static_cast<float>(x);
+        const double exact = std::log(static_cast<double>(rounded));
+        worst_float = std::max(
+            worst_float,
+            std::abs(static_cast<double>(log_of_nonnegative(rounded)) - exact) / std::abs(exact));
+        worst_double = std::max(worst_double, std::abs(log_of_nonnegative(x) / std::log(x) - 1));
+    }
+    EXPECT_LT(worst_float, 3e-7);
+    EXPECT_LT(worst_double, 5e-16);
+    EXPECT_EQ(log_of_nonnegative(1.0F), 0.0F);
+    EXPECT_EQ(log_of_nonnegative(1.0), 0.0);
+    EXPECT_EQ(log_of_nonnegative(0.0F), -kInfinity);
+    EXPECT_EQ(log_of_nonnegative(0.0), -std::numeric_limits<double>::infinity());
+}
+
+// A library's logarithm may take another way on another processor; these bits are for all of them.
+TEST(VocabScan, LogarithmHasTheSameBitsEverywhere) {
+    std::uint64_t bits = 0;
+    for (int step = 1; step < 4000; ++step) {
+        const float x = static_cast<float>(step) * 0x1.3p-9F;
+        bits = bits * 31 + std::bit_cast<std::uint32_t>(log_of_nonnegative(x));
+        bits = bits * 31 +
+               std::bit_cast<std::uint64_t>(log_of_nonnegative(static_cast<double>(x) * 1e3));
+    }
+    EXPECT_EQ(bits, 4872580514934078087U);
 }
 
 TEST(VocabScan, SumsAgreeWithDoublePrecision) {

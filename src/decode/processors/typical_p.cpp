@@ -16,10 +16,10 @@ bool is_wanted(const SamplingParams& params) {
 
 // -log p of each candidate; infinite for weight 0.
 std::vector<float> information_of(std::span<const float> weights, double total) {
-    const auto log_total = static_cast<float>(std::log(total));
+    const auto log_total = static_cast<float>(log_of_nonnegative(total));
     std::vector<float> information(weights.size());
     for (std::size_t i = 0; i < weights.size(); ++i) {
-        information[i] = log_total - std::log(weights[i]);
+        information[i] = log_total - log_of_nonnegative(weights[i]);
     }
     return information;
 }
