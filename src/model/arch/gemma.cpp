@@ -1,6 +1,7 @@
 // Gemma 2 and 3: embeddings scaled by sqrt(hidden), norms before and after attention and MLP,
 // windows on most layers; Gemma 2 has soft caps, Gemma 3 norms on q and k and a second rope base
-// for its windowed layers. Norm weights arrive with the 1 already added.
+// for its windowed layers; files of Ollama name the bases rope.global and rope.local. Norm weights
+// arrive with the 1 already added.
 
 #include <cmath>
 
@@ -11,9 +12,9 @@
 namespace pagoda::model::arch {
 namespace {
 
-DecoderSpec read_gemma(Hyperparameters& keys) {
+DecoderSpec read_gemma(Hyperparameters& keys, std::string_view other_base = {}) {
     constexpr FloatRange kSoftCap = {0.0, 1e6};  // 0: none
-    DecoderSpec spec = read_sizes(keys, kernels::RopeStyle::kHalves);
+    DecoderSpec spec = read_sizes(keys, kernels::RopeStyle::kHalves, other_base);
     spec.activation = kernels::GateKind::kGeluTanh;
     spec.post_norms = Presence::kAlways;
     spec.embedding_scale = std::sqrt(static_cast<float>(spec.hidden));
@@ -75,11 +76,12 @@ DecoderSpec read_gemma2(Hyperparameters& keys) {
 }
 
 DecoderSpec read_gemma3(Hyperparameters& keys) {
-    DecoderSpec spec = read_gemma(keys);
+    DecoderSpec spec = read_gemma(keys, "rope.global.freq_base");
     spec.qk_norm = Presence::kAlways;
     const std::vector<bool> windowed = set_windows(keys, 6, spec);
     RopeSpec local = spec.ropes.front();
-    local.freq_base = keys.float_or("rope.freq_base_swa", 10000.0, {1.0, 1e12});
+    local.freq_base =
+        keys.float_of_either("rope.freq_base_swa", "rope.local.freq_base", 10000.0, kFreqBase);
     local.scaling = {};  // scaling is for the layers that see everything
     local.has_divisors = false;
     spec.ropes.push_back(local);

@@ -160,6 +160,16 @@ double Hyperparameters::required_float(std::string_view key, FloatRange range) {
     return value.value_or(range.least);
 }
 
+double Hyperparameters::float_of_either(std::string_view key, std::string_view other,
+                                        double fallback, FloatRange range) {
+    const auto value = find_float(key, range);
+    if (other.empty()) return value.value_or(fallback);
+    const auto same = find_float(other, range);
+    if (value && same && *value != *same)
+        refuse(other, fmt::format("is {}, but {} is {}", *same, whole(key), *value));
+    return value ? *value : same.value_or(fallback);
+}
+
 std::string Hyperparameters::string_or_empty(std::string_view key) {
     read_.insert(whole(key));
     return taken(checkpoint_.arch_string(key)).value_or("");

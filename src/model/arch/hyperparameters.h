@@ -42,6 +42,10 @@ class Hyperparameters {
     [[nodiscard]] double float_or(std::string_view key, double fallback, FloatRange range) {
         return find_float(key, range).value_or(fallback);
     }
+    // One setting that converters write under either name (`other` may be empty: under the first
+    // alone). Where both stand, they must agree.
+    [[nodiscard]] double float_of_either(std::string_view key, std::string_view other,
+                                         double fallback, FloatRange range);
     [[nodiscard]] std::string string_or_empty(std::string_view key);
 
     // Records a fault of a key: "FILE: ARCHITECTURE.KEY reason". The first one stays.

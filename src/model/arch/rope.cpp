@@ -11,7 +11,6 @@
 namespace pagoda::model::arch {
 namespace {
 
-constexpr FloatRange kFreqBase = {1.0, 1e12};
 constexpr FloatRange kFactor = {1e-3, 1e6};
 constexpr FloatRange kAttentionFactor = {1e-3, 1e3};
 constexpr FloatRange kBeta = {1e-3, 1e6};
@@ -93,12 +92,13 @@ RopeScaling read_scaling(Hyperparameters& keys, std::int64_t context, double fre
 
 }  // namespace
 
-RopeSpec read_rope(Hyperparameters& keys, const DecoderSpec& sizes, kernels::RopeStyle style) {
+RopeSpec read_rope(Hyperparameters& keys, const DecoderSpec& sizes, kernels::RopeStyle style,
+                   std::string_view other_base) {
     RopeSpec rope{.style = style};
     rope.rotary_dim = keys.int_or("rope.dimension_count", sizes.head_dim, {2, sizes.head_dim});
     if (rope.rotary_dim % 2 != 0)
         keys.refuse("rope.dimension_count", fmt::format("is {}, must be even", rope.rotary_dim));
-    rope.freq_base = keys.float_or("rope.freq_base", 10000.0, kFreqBase);
+    rope.freq_base = keys.float_of_either("rope.freq_base", other_base, 10000.0, kFreqBase);
     rope.scaling = read_scaling(keys, sizes.context_length, rope.freq_base);
     return rope;
 }

@@ -62,7 +62,8 @@ std::int64_t read_vocab(Hyperparameters& keys) {
 
 }  // namespace
 
-DecoderSpec read_sizes(Hyperparameters& keys, kernels::RopeStyle style) {
+DecoderSpec read_sizes(Hyperparameters& keys, kernels::RopeStyle style,
+                       std::string_view other_base) {
     DecoderSpec spec;
     spec.architecture = keys.checkpoint().architecture;
     spec.layers.resize(static_cast<std::size_t>(keys.required_int("block_count", {1, kMaxLayers})));
@@ -73,7 +74,7 @@ DecoderSpec read_sizes(Hyperparameters& keys, kernels::RopeStyle style) {
     spec.norm_epsilon =
         static_cast<float>(keys.required_float("attention.layer_norm_rms_epsilon", {0.0, 1.0}));
     spec.attention_scale = 1.0F / std::sqrt(static_cast<float>(spec.head_dim));
-    spec.ropes.push_back(read_rope(keys, spec, style));
+    spec.ropes.push_back(read_rope(keys, spec, style, other_base));
     spec.vocab = read_vocab(keys);
     return spec;
 }

@@ -233,6 +233,38 @@ TEST(RopeScalingKeys, OfGemma3AreForTheLayersThatSeeEverything) {
     EXPECT_FALSE(spec.ropes[1].has_divisors);
 }
 
+// Ollama's converter calls the bases of the layers that see everything, and of the windowed ones,
+// rope.global and rope.local.
+TEST(RopeBases, OfGemma3AreKnownByBothOfTheirNames) {
+    for (const auto& [global, local] :
+         {std::pair<const char*, const char*>{"rope.freq_base", "rope.freq_base_swa"},
+          {"rope.global.freq_base", "rope.local.freq_base"},
+          {"rope.global.freq_base", "rope.freq_base_swa"}}) {
+        ToyCheckpoint toy("gemma3");
+        toy.set(global, 1e6);
+        toy.set(local, 20000.0);
+        const DecoderSpec spec = spec_of(toy);
+        ASSERT_EQ(spec.ropes.size(), 2U);
+        EXPECT_EQ(spec.ropes[0].freq_base, 1e6) << global;
+        EXPECT_EQ(spec.ropes[1].freq_base, 20000.0) << local;
+        EXPECT_EQ(spec.layers.front().rope, 1U) << "the toy's only layer is windowed";
+    }
+}
+
+TEST(RopeBases, ThatContradictEachOtherOrHaveNoMeaningAreRefused) {
+    ToyCheckpoint toy("gemma3");
+    toy.set("rope.freq_base", 1e6);
+    toy.set("rope.freq_base_swa", 10000.0);
+    expect_refused(toy, "rope.global.freq_base", 10000.0,
+                   "is 10000, but gemma3.rope.freq_base is 1000000");
+    expect_refused(toy, "rope.local.freq_base", 1e6, "but gemma3.rope.freq_base_swa is 10000");
+    expect_refused(ToyCheckpoint("gemma3"), "rope.local.freq_base", 0.0);
+    for (const char* architecture : {"llama", "qwen3", "gemma2"}) {
+        expect_refused(ToyCheckpoint(architecture), "rope.global.freq_base", 1e6);
+        expect_refused(ToyCheckpoint(architecture), "rope.local.freq_base", 1e4);
+    }
+}
+
 TEST(UnknownKeys, RefuseTheLoad) {
     expect_refused(ToyCheckpoint(), "attention.scale", 0.125, "is 0.125, which a llama model");
     expect_refused(ToyCheckpoint(), "expert_count", std::int64_t{8});
