@@ -22,20 +22,6 @@ double prefill_rate(const Answer& answer) {
     return rate(answer.usage.prompt_tokens - answer.usage.cached_tokens, answer.timings.prefill_ms);
 }
 
-std::string_view finish_name(engine::FinishReason reason) {
-    switch (reason) {
-        case engine::FinishReason::kStop:
-            return "stop";
-        case engine::FinishReason::kLength:
-            return "length";
-        case engine::FinishReason::kAborted:
-            return "abort";
-        case engine::FinishReason::kError:
-            break;
-    }
-    return "error";
-}
-
 Json token_json(const text::Tokenizer& tokenizer, base::TokenId id, float logprob) {
     Json json = Json::object();
     json.set("id", id);
@@ -84,7 +70,7 @@ Json answer_json(const text::Tokenizer& tokenizer, std::span<const base::TokenId
     json.set("token_ids", ids_json(answer.tokens));
     json.set("prompt_token_ids", ids_json(prompt));
     json.set("logprobs", params.logprobs ? logprobs_json(tokenizer, answer.logprobs) : Json());
-    json.set("finish_reason", finish_name(answer.finish));
+    json.set("finish_reason", engine::finish_name(answer.finish));
     json.set("seed", static_cast<std::int64_t>(params.seed));
     json.set("timings", std::move(timings));
     return json;

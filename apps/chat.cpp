@@ -77,7 +77,7 @@ class Conversation {
         if (result->finish == engine::FinishReason::kLength)
             fmt::print(stderr, "(the answer was cut at its most tokens)\n");
         messages_.push_back(chat_message("assistant", result->text));
-        if (!options_.has_seed) options_.params.seed = random_seed();
+        if (!options_.has_seed) options_.params.seed = decode::random_seed();
     }
 
   private:

@@ -59,8 +59,10 @@ base::Result<std::unique_ptr<text::ChatTemplate>> make_chat_template(
         if (!text) return std::move(text).error();
         source = std::move(text).value();
     }
-    if (source.empty()) return std::unique_ptr<text::ChatTemplate>();
-    auto compiled = text::ChatTemplate::compile(source);
+    if (source.empty() && (!file.empty() || spec.named_chat_templates.empty()))
+        return std::unique_ptr<text::ChatTemplate>();
+    auto compiled = file.empty() ? text::ChatTemplate::compile(source, spec.named_chat_templates)
+                                 : text::ChatTemplate::compile(source);
     if (!compiled) return at_file(file.empty() ? "chat template" : file, compiled.error());
     return compiled;
 }

@@ -17,20 +17,12 @@ base::Json chat_message(std::string_view role, std::string_view content) {
     return message;
 }
 
-void set_token_texts(const text::Tokenizer& tokenizer, text::ChatInput& input) {
-    const auto text_of = [&](const std::optional<base::TokenId>& id) {
-        return id ? tokenizer.token_bytes(*id, /*skip_special=*/false) : std::string();
-    };
-    input.bos_token = text_of(tokenizer.spec().bos);
-    input.eos_token = text_of(tokenizer.spec().eos);
-}
-
 base::Result<std::vector<base::TokenId>> chat_prompt(const text::Tokenizer& tokenizer,
                                                      const text::ChatTemplate& chat_template,
                                                      const base::Json& messages) {
     text::ChatInput input{.messages = messages};
-    set_token_texts(tokenizer, input);
-    const auto text = chat_template.render(input);
+    input.use_tokens_of(tokenizer);
+    const auto text = chat_template.render(std::move(input));
     if (!text) return text.error();
     return tokenizer.encode(*text, {.ends = text::EncodeOptions::SpecialEnds::kNone});
 }

@@ -19,9 +19,6 @@ namespace pagoda::apps {
     const text::Tokenizer& tokenizer, const text::ChatTemplate& chat_template,
     const base::Json& messages);
 
-// What a template is given of the tokenizer: the text of its end tokens.
-void set_token_texts(const text::Tokenizer& tokenizer, text::ChatInput& input);
-
 // "1 2 3", separated by blanks, line ends or commas. Errors name the word and the vocabulary.
 [[nodiscard]] base::Result<std::vector<base::TokenId>> parse_ids(std::string_view text,
                                                                  std::int64_t vocab_size);

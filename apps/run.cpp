@@ -118,18 +118,16 @@ ExitCode answer_once(const Question& question, const Arguments& arguments, Model
                      const SamplingOptions& options) {
     auto prompt = prompt_ids(question, arguments, session);
     if (!prompt) return question.ids ? bad_usage(prompt.error()) : fail(prompt.error());
-    const auto num_prompt = static_cast<std::int64_t>(prompt->size());
-    const std::int64_t context = session.plan().max_model_len;
-    if (num_prompt >= context)
-        return fail(base::invalid(fmt::format(
-            "the prompt has {} tokens, the context is {} tokens, and at least one must be left "
-            "for the answer",
-            num_prompt, context)));
+    std::optional<std::int64_t> wanted;
+    if (options.params.max_tokens > 0) wanted = options.params.max_tokens;
+    const auto max_tokens =
+        engine::resolve_max_tokens(wanted, std::ssize(*prompt), session.plan().max_model_len);
+    if (!max_tokens) return fail(max_tokens.error());
     if (const auto status = session.start(session.default_name()); !status)
         return fail(status.error());
     engine::GenerateRequest request{
         .id = "run", .prompt = std::move(prompt).value(), .sampling = options.params};
-    if (request.sampling.max_tokens == 0) request.sampling.max_tokens = context - num_prompt;
+    request.sampling.max_tokens = *max_tokens;
     const auto result =
         answer(session.engine(), request, arguments.has("json") ? nullptr : print_piece);
     if (!result) return fail(result.error());

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <limits>
-#include <random>
 
 #include <fmt/core.h>
 
@@ -43,11 +42,6 @@ base::Status set_integer(std::string_view name, std::string_view value, std::int
 
 std::span<const OptionSpec> sampling_options() {
     return kOptions;
-}
-
-std::uint64_t random_seed() {
-    std::random_device device;
-    return (std::uint64_t{device()} << 32) | device();
 }
 
 base::Status set_sampling_option(std::string_view name, std::string_view value,
@@ -94,7 +88,7 @@ base::Result<SamplingOptions> read_sampling_options(const Arguments& arguments,
     options.params.top_k = defaults.top_k;
     options.params.min_p = defaults.min_p;
     options.params.repetition_penalty = defaults.repetition_penalty;
-    options.params.seed = random_seed();
+    options.params.seed = decode::random_seed();
     for (const OptionSpec& option : kOptions) {
         const auto value = arguments.value(option.name);
         if (!value) continue;

@@ -23,7 +23,4 @@ struct SamplingOptions {
 [[nodiscard]] base::Status set_sampling_option(std::string_view name, std::string_view value,
                                                SamplingOptions& options);
 
-// Seeds a generator that nobody seeded.
-[[nodiscard]] std::uint64_t random_seed();
-
 }  // namespace pagoda::apps

@@ -128,7 +128,7 @@ ExitCode render(const Arguments& arguments) {
     if (!parts) return fail(parts.error());
     auto input = read_input(*messages);
     if (!input) return fail(input.error());
-    if (parts->tokenizer) set_token_texts(*parts->tokenizer, *input);
+    if (parts->tokenizer) input->use_tokens_of(*parts->tokenizer);
     if (const auto status = set_variables(arguments.values("var"), *input); !status)
         return bad_usage(status.error());
     input->date_now = arguments.value("date").value_or("");

@@ -29,11 +29,7 @@ Error error_at(std::string_view text, std::size_t offset, std::string_view reaso
     const std::size_t newline = before.rfind('\n');
     const std::string_view same_line =
         newline == std::string_view::npos ? before : before.substr(newline + 1);
-    const auto column =
-        std::count_if(
-            same_line.begin(), same_line.end(),
-            [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U; }) +
-        1;
+    const auto column = num_characters(same_line) + 1;
     return invalid(fmt::format("line {}, column {}: {}", line, column, reason));
 }
 

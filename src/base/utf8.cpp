@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <algorithm>
+
 namespace pagoda::base {
 namespace {
 
@@ -108,6 +110,12 @@ std::size_t valid_utf8_prefix(std::string_view text) {
 
 bool is_valid_utf8(std::string_view text) {
     return valid_utf8_prefix(text) == text.size();
+}
+
+std::int64_t num_characters(std::string_view text) {
+    return std::count_if(text.begin(), text.end(), [](char byte) {
+        return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U;
+    });
 }
 
 std::string replace_invalid_utf8(std::string_view text) {

@@ -22,6 +22,8 @@ void append_utf8(std::string& out, char32_t code);
 // Bytes before the first invalid or cut sequence: the size of the text when there is none.
 [[nodiscard]] std::size_t valid_utf8_prefix(std::string_view text);
 [[nodiscard]] bool is_valid_utf8(std::string_view text);
+// REQUIRES: is_valid_utf8(text)
+[[nodiscard]] std::int64_t num_characters(std::string_view text);
 // Every maximal invalid subpart becomes one U+FFFD.
 [[nodiscard]] std::string replace_invalid_utf8(std::string_view text);
 // Length of the longest prefix that ends on a character boundary: an incomplete but still valid

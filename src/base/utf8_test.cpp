@@ -109,5 +109,10 @@ TEST(Utf8, PiecesJoinToTheReplacementOfTheWhole) {
     }
 }
 
+TEST(Utf8, CharactersAreCountedWhateverTheirLength) {
+    EXPECT_EQ(num_characters(""), 0);
+    EXPECT_EQ(num_characters("a\u00e9\u20ac\U0001F600"), 4);
+}
+
 }  // namespace
 }  // namespace pagoda::base

@@ -1,6 +1,7 @@
 #include "decode/sampling_params.h"
 
 #include <cmath>
+#include <random>
 #include <unordered_set>
 
 #include <fmt/core.h>
@@ -120,6 +121,11 @@ std::optional<Error> check_choice_is_left(const SamplingParams& params, std::int
 }
 
 }  // namespace
+
+std::uint64_t random_seed() {
+    std::random_device device;
+    return (std::uint64_t{device()} << 32) | device();
+}
 
 base::Status validate(const SamplingParams& params, std::int64_t vocab_size,
                       std::span<const base::TokenId> end_tokens) {

@@ -39,6 +39,9 @@ struct SamplingParams {
     std::optional<int> prompt_logprobs;  // the same of prompt tokens
 };
 
+// For a request that names none.
+[[nodiscard]] std::uint64_t random_seed();
+
 // Errors name field, value and limit. end_tokens: the model's; with the request's they must leave
 // something to choose while min_tokens holds them back.
 [[nodiscard]] base::Status validate(const SamplingParams& params, std::int64_t vocab_size,

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/thread.h"
+#include "text/detokenizer.h"
 
 namespace pagoda::engine {
 namespace {
@@ -92,13 +93,10 @@ base::Status Engine::check_lengths(const GenerateRequest& request) const {
                                          "got {}",
                                          request.sampling.max_tokens),
                              "max_tokens");
-    if (request.sampling.max_tokens > config_.max_model_len - num_prompt)
-        return Error{
-            ErrorCode::kInvalidArgument,
-            fmt::format("the prompt has {} tokens and max_tokens is {}, together more than "
-                        "the context of {} tokens",
-                        num_prompt, request.sampling.max_tokens, config_.max_model_len),
-            "max_tokens"};
+    if (const auto fits =
+            resolve_max_tokens(request.sampling.max_tokens, num_prompt, config_.max_model_len);
+        !fits)
+        return fits.error();
     return sched::can_ever_run(config_,
                                {.num_prompt_tokens = num_prompt,
                                 .max_total_tokens = num_prompt + request.sampling.max_tokens});
@@ -142,15 +140,6 @@ Engine::Submit Engine::make_submit(const GenerateRequest& request,
     return command;
 }
 
-// The last token of the prompt that shows in a text: whether one does decides about the first space
-// of what follows.
-std::vector<base::TokenId> Engine::prompt_tail(const GenerateRequest& request) const {
-    for (auto token = request.prompt.rbegin(); token != request.prompt.rend(); ++token) {
-        if (!tokenizer_.token_bytes(*token, request.skip_special_tokens).empty()) return {*token};
-    }
-    return {};
-}
-
 base::Result<base::RequestId> Engine::submit(const GenerateRequest& request) {
     if (const auto valid = check(request); !valid) return valid.error();
     // What is expensive is made here, on the caller's thread, and once for all sequences.
@@ -164,7 +153,8 @@ base::Result<base::RequestId> Engine::submit(const GenerateRequest& request) {
 
     Submit command = make_submit(request, std::move(input), bytes);
     const base::RequestId id = command.request;
-    const std::vector<base::TokenId> tail = prompt_tail(request);
+    const std::vector<base::TokenId> tail =
+        text::visible_tail(tokenizer_, request.prompt, request.skip_special_tokens);
     for (int choice = 0; choice < request.num_choices; ++choice) {
         pump_.add({.seq = command.specs[static_cast<std::size_t>(choice)].seq,
                    .choice = choice,

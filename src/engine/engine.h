@@ -109,7 +109,6 @@ class Engine {
     [[nodiscard]] Submit make_submit(const GenerateRequest& request,
                                      std::shared_ptr<const SequenceInput> input,
                                      std::int64_t bytes);
-    [[nodiscard]] std::vector<base::TokenId> prompt_tail(const GenerateRequest& request) const;
 
     explicit Engine(EngineParts parts);
     void run();

@@ -94,12 +94,12 @@ void EngineMetrics::register_counters(base::MetricsRegistry& registry, const bas
                      model);
     registry.counter("vllm:spec_decode_num_accepted_tokens_total",
                      "Draft tokens that the model agreed with.", model);
-    constexpr std::array<const char*, 4> kReasons = {"stop", "length", "abort", "error"};
-    for (std::size_t reason = 0; reason < kReasons.size(); ++reason) {
+    for (const FinishReason reason : {FinishReason::kStop, FinishReason::kLength,
+                                      FinishReason::kAborted, FinishReason::kError}) {
         base::Labels labels = model;
-        labels.emplace_back("finished_reason", kReasons[reason]);
-        finished_[reason] = &registry.counter("vllm:request_success_total",
-                                              "Finished sequences by reason.", labels);
+        labels.emplace_back("finished_reason", finish_name(reason));
+        finished_[static_cast<std::size_t>(reason)] = &registry.counter(
+            "vllm:request_success_total", "Finished sequences by reason.", labels);
     }
 }
 

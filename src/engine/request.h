@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -16,6 +17,9 @@
 namespace pagoda::engine {
 
 using sched::FinishReason;
+
+// As answers and metrics spell it: "stop", "length", "abort", "error".
+[[nodiscard]] std::string_view finish_name(FinishReason reason);
 
 struct Usage {
     std::int64_t prompt_tokens = 0;
@@ -70,5 +74,15 @@ struct GenerateRequest {
     bool is_prompt_only = false;
     std::shared_ptr<TokenSink> sink;  // owned by the engine until the last event, and by the caller
 };
+
+// The param of an error about a prompt that does not fit into the context, alone or with
+// max_tokens: no one field is at fault.
+inline constexpr std::string_view kContextLength = "context_length";
+
+// The tokens that may be generated after a prompt of that length: those asked for, or what is left
+// of the context. Errors have kContextLength as param.
+[[nodiscard]] base::Result<std::int64_t> resolve_max_tokens(
+    const std::optional<std::int64_t>& asked, std::int64_t num_prompt_tokens,
+    std::int64_t max_model_len);
 
 }  // namespace pagoda::engine

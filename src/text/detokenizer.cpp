@@ -4,6 +4,14 @@
 
 namespace pagoda::text {
 
+std::vector<base::TokenId> visible_tail(const Tokenizer& tokenizer,
+                                        std::span<const base::TokenId> prompt, bool skip_special) {
+    for (auto token = prompt.rbegin(); token != prompt.rend(); ++token) {
+        if (!tokenizer.token_bytes(*token, skip_special).empty()) return {*token};
+    }
+    return {};
+}
+
 Detokenizer::Detokenizer(const Tokenizer& tokenizer, bool skip_special,
                          const std::vector<base::TokenId>& prompt_tail)
     : tokenizer_(tokenizer), skip_special_(skip_special), at_start_(true) {

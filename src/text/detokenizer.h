@@ -3,6 +3,7 @@
 // to exactly the whole decode. Bad bytes become U+FFFD; an unfinished tail is flushed once by
 // finish(). Owned by one thread; the tokenizer must outlive it.
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,16 @@
 
 namespace pagoda::text {
 
+// The last token of a prompt that shows in a text, alone; empty where none does. It decides about
+// the first space of what follows.
+[[nodiscard]] std::vector<base::TokenId> visible_tail(const Tokenizer& tokenizer,
+                                                      std::span<const base::TokenId> prompt,
+                                                      bool skip_special);
+
 class Detokenizer {
   public:
-    // skip_special: control tokens are left out of the text. prompt_tail: the last ids before the
-    // output, so that a leading space is kept or dropped as in one decode of all; may be empty.
+    // skip_special: control tokens are left out of the text. prompt_tail: visible_tail() of what
+    // comes before the output, so that a leading space is kept or dropped as in one decode of all.
     Detokenizer(const Tokenizer& tokenizer, bool skip_special,
                 const std::vector<base::TokenId>& prompt_tail = {});
 

@@ -133,6 +133,9 @@ TEST(Detokenizer, TheLeadingSpaceDependsOnWhatCameBefore) {
     EXPECT_EQ(Detokenizer(*tokenizer, true, {bos}).append(the), "the");
     EXPECT_EQ(Detokenizer(*tokenizer, true, {bos, the}).append(the), " the");
     EXPECT_EQ(Detokenizer(*tokenizer, false, {bos}).append(the), " the");
+    EXPECT_EQ(visible_tail(*tokenizer, Ids{bos, the, bos}, true), Ids{the});
+    EXPECT_EQ(visible_tail(*tokenizer, Ids{bos, the, bos}, false), Ids{bos});
+    EXPECT_TRUE(visible_tail(*tokenizer, Ids{bos, bos}, true).empty());
 }
 
 }  // namespace
