@@ -73,12 +73,14 @@ Status check_part(const std::vector<std::string>& paths, const std::vector<GgufF
     if (*count != static_cast<std::int64_t>(paths.size()))
         return split_error(path, fmt::format("belongs to a model of {} parts, {} to one of {}",
                                              *count, file_name(paths.front()), paths.size()));
-    if (file.find_int(kGgufSplitTensorsKey) != first.find_int(kGgufSplitTensorsKey))
+    Result<std::int64_t> tensors = split_number(path, file, kGgufSplitTensorsKey);
+    if (!tensors) return tensors.error();
+    Result<std::int64_t> expected = split_number(paths.front(), first, kGgufSplitTensorsKey);
+    if (!expected) return expected.error();
+    if (*tensors != *expected)
         return split_error(path, fmt::format("is of another model than {}: they announce {} and {} "
                                              "tensors in all",
-                                             file_name(paths.front()),
-                                             file.find_int(kGgufSplitTensorsKey).value_or(-1),
-                                             first.find_int(kGgufSplitTensorsKey).value_or(-1)));
+                                             file_name(paths.front()), *tensors, *expected));
     // Later parts seldom repeat these; where they do, they must agree.
     for (const std::string_view key : {"general.architecture", "general.name"}) {
         const std::string here = text_of(file, key);

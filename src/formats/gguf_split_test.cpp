@@ -143,6 +143,14 @@ TEST_F(SplitModel, IsRefusedWhenItsPartsHoldLessThanAnnounced) {
     expect_refusal(parts->at(0), {"announces 4 tensors", "hold 3"});
 }
 
+TEST_F(SplitModel, NamesThePartThatAnnouncesNoNumberOfTensors) {
+    GgufFile empty;
+    empty.entries = {{"split.no", GgufType::kUint16, std::int64_t{1}},
+                     {"split.count", GgufType::kUint16, std::int64_t{4}}};
+    ASSERT_TRUE(write_gguf(paths[1], empty).ok());
+    expect_refusal(paths[0], {paths[1], "key 'split.tensors.count' is missing or no integer"});
+}
+
 TEST_F(SplitModel, IsRefusedWhenItsPartsWereGlued) {
     std::vector<std::byte> glued;
     for (const std::string& path : paths) {
