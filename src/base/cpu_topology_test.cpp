@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <optional>
 
 #include <gtest/gtest.h>
@@ -57,8 +58,8 @@ class FakeRoot {
 };
 
 std::vector<int> first_cpus(int count) {
-    std::vector<int> cpus;
-    for (int cpu = 0; cpu < count; ++cpu) cpus.push_back(cpu);
+    std::vector<int> cpus(static_cast<std::size_t>(count));
+    std::iota(cpus.begin(), cpus.end(), 0);
     return cpus;
 }
 

@@ -111,6 +111,7 @@ TEST(Logger, LinesOfManyThreadsStayWhole) {
     {
         Logger logger({});
         std::vector<std::thread> threads;
+        threads.reserve(4);
         for (int thread = 0; thread < 4; ++thread) {
             threads.emplace_back([&logger] {
                 for (int line = 0; line < 200; ++line) logger.info("0123456789");

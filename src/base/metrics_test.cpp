@@ -103,6 +103,7 @@ TEST(Metrics, UpdatesFromManyThreadsAddUp) {
     Counter& counter = registry.counter("c_total", "C.");
     Histogram& histogram = registry.histogram("h", "H.", {10});
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int thread = 0; thread < 4; ++thread) {
         threads.emplace_back([&] {
             for (int round = 0; round < 2'000; ++round) {

@@ -24,10 +24,12 @@ TEST(BlockingQueue, AFullQueueRefusesAndLeavesTheValue) {
     EXPECT_TRUE(queue.try_push(std::make_unique<int>(1)));
     auto refused = std::make_unique<int>(2);
     EXPECT_FALSE(queue.try_push(std::move(refused)));
-    ASSERT_NE(refused, nullptr);  // NOLINT: untouched is the promise
+    // NOLINTBEGIN(bugprone-use-after-move): untouched is the promise
+    ASSERT_NE(refused, nullptr);
     EXPECT_EQ(*refused, 2);
     EXPECT_EQ(**queue.pop(), 1);
     EXPECT_TRUE(queue.try_push(std::move(refused)));
+    // NOLINTEND(bugprone-use-after-move)
 }
 
 TEST(BlockingQueue, DrainTakesEverythingInOrder) {
@@ -51,6 +53,7 @@ TEST(BlockingQueue, AClosedQueueGivesWhatItHoldsAndThenEnds) {
 TEST(BlockingQueue, CloseWakesEveryWaiter) {
     BlockingQueue<int> queue;
     std::vector<std::thread> waiters;
+    waiters.reserve(4);
     for (int waiter = 0; waiter < 3; ++waiter) {
         waiters.emplace_back([&queue] { EXPECT_EQ(queue.pop(), std::nullopt); });
     }
@@ -65,12 +68,14 @@ TEST(BlockingQueue, ManyProducersAndConsumersLoseAndDoubleNothing) {
     BlockingQueue<int> queue(64);
     std::vector<std::vector<int>> taken(3);
     std::vector<std::thread> consumers;
+    consumers.reserve(taken.size());
     for (std::vector<int>& mine : taken) {
         consumers.emplace_back([&queue, &mine] {
             while (const std::optional<int> value = queue.pop()) mine.push_back(*value);
         });
     }
     std::vector<std::thread> producers;
+    producers.reserve(kProducers);
     for (int producer = 0; producer < kProducers; ++producer) {
         producers.emplace_back([&queue, producer] {
             for (int item = 0; item < kPerProducer; ++item) {

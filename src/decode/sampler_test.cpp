@@ -61,6 +61,7 @@ std::set<base::TokenId> support(const SamplingParams& params, const std::vector<
 // Logits whose softmax is the given distribution.
 std::vector<float> logits_of(const std::vector<double>& probabilities) {
     std::vector<float> logits;
+    logits.reserve(probabilities.size());
     for (const double p : probabilities) logits.push_back(static_cast<float>(std::log(p)));
     return logits;
 }
@@ -313,6 +314,7 @@ TEST(TokenLogprob, RankAndAlternativesAgreeOnTies) {
     EXPECT_EQ(logprob.rank, 2);
     ASSERT_EQ(logprob.top.size(), 5U);
     std::vector<base::TokenId> order;
+    order.reserve(logprob.top.size());
     for (const Alternative& alternative : logprob.top) order.push_back(alternative.token);
     EXPECT_EQ(order, (std::vector<base::TokenId>{1, 2, 4, 0, 3}));
     EXPECT_TRUE(token_logprob(logits, 0, 0)->top.empty());

@@ -68,7 +68,7 @@ TEST(SamplingParams, EveryRefusalNamesFieldValueAndLimit) {
         bad.spoil(params);
         const base::Status status = validate(params, 50);
         ASSERT_FALSE(status.ok()) << bad.field;
-        const base::Error error = status.error();
+        const base::Error& error = status.error();
         EXPECT_EQ(error.code, base::ErrorCode::kInvalidArgument);
         EXPECT_EQ(error.param, bad.field);
         for (const char* part : {bad.field, bad.value, bad.limit}) {

@@ -128,7 +128,7 @@ TEST_P(Variant, KvWriteStoresTheBitsOfRefAndTouchesNoOtherSlot) {
                            .num_blocks = 3,
                            .block_bytes = kv_block_bytes(dtype, 2, dims),
                            .data = nullptr};
-            const std::vector<float> k = rounding_values(static_cast<std::size_t>(6 * 2 * dims));
+            const std::vector<float> k = rounding_values(6 * 2 * static_cast<std::size_t>(dims));
             const std::vector<float> v(k.rbegin(), k.rend());
             const std::int32_t blocks[] = {2, 0, 2, 2, 0, 1};
             const std::int32_t slots[] = {0, 31, 1, 17, 16, 8};

@@ -142,8 +142,8 @@ TEST(Embed, GivesTheRowsOfTheTableTimesTheScale) {
         const Layer table(dtype, 50, 512, 3);
         std::vector<float> all(50 * 512);
         best().dequantize({dtype, table.bytes.data(), 50, 512, all.data()});
-        std::vector<std::int32_t> ids;
-        for (int i = 0; i < 120; ++i) ids.push_back(i * 7 % 50);
+        std::vector<std::int32_t> ids(120);
+        for (int i = 0; i < 120; ++i) ids[static_cast<std::size_t>(i)] = i * 7 % 50;
         std::vector<float> out(ids.size() * 512);
         embed(device, table.view(), ids, 3.0F, out.data());
         for (std::size_t i = 0; i < ids.size(); ++i)

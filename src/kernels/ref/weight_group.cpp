@@ -1,5 +1,6 @@
 #include "kernels/ref/weight_group.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -47,10 +48,8 @@ WeightGroup weight_group(tensor::DType dtype, const std::byte* row, std::int64_t
     out.minimum = tensor::f16_to_float(fields.minimum);
     out.has_minimum = format.has_minimum;
     if (format.scales == ScaleKind::kSuper16) {
-        for (int half = 0; half < 2; ++half) {
-            out.half_scale[half] = fields.half_scale[half];
-            out.half_minimum[half] = fields.half_minimum[half];
-        }
+        std::copy_n(fields.half_scale, 2, out.half_scale);
+        std::copy_n(fields.half_minimum, 2, out.half_minimum);
     } else {  // one integer for all 32: it joins the scale, exactly
         out.scale *= static_cast<float>(fields.half_scale[0]);
         out.minimum *= static_cast<float>(fields.half_minimum[0]);
