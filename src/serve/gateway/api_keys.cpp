@@ -48,10 +48,8 @@ std::optional<std::string_view> presented_key(const http::Request& request) {
 }
 
 http::Response unauthorized(std::string_view message) {
-    http::Response response = http::error_response(
+    return http::error_response(
         {.status = 401, .message = std::string(message), .code = "invalid_api_key"});
-    response.headers.emplace_back("www-authenticate", "Bearer");
-    return response;
 }
 
 }  // namespace

@@ -109,6 +109,7 @@ TEST(KeyFilter, AnswersWithoutAKnownKey401InTheShapeOfOpenAI) {
         const auto response = filter(request);
         ASSERT_TRUE(response) << name << ": " << value;
         EXPECT_EQ(response->status, 401);
+        EXPECT_EQ(response->headers, std::vector<http::Header>({{"WWW-Authenticate", "Bearer"}}));
         EXPECT_FALSE(request.principal);
         const auto body = base::Json::parse(response->body);
         ASSERT_TRUE(body.ok());

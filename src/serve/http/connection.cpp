@@ -1,16 +1,18 @@
 #include "serve/http/connection.h"
 
-#include <chrono>
+#include <algorithm>
+#include <exception>
 #include <utility>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/error.hpp>
-#include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
-#include <boost/beast/http/status.hpp>
-#include <boost/beast/http/verb.hpp>
 #include <fmt/core.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
+#include "serve/http/request_head.h"
 
 namespace pagoda::http {
 namespace {
@@ -19,62 +21,20 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-constexpr std::string_view kHeartbeat = ": heartbeat\n\n";
 // How much of a refused body is read and thrown away, so that its sender gets to read the answer.
 constexpr std::size_t kMaxLingerBytes = std::size_t{256} << 20;
 constexpr std::chrono::seconds kMaxLingerTime{5};
 constexpr std::chrono::milliseconds kCancelAgain{20};
+constexpr std::size_t kMaxWriteBytes = std::size_t{256} << 10;
+constexpr int kServerStopped = 503;  // in logs: the server ended before the answer did
 
-std::string chunk(std::string_view data) {
-    return fmt::format("{:x}\r\n{}\r\n", data.size(), data);
-}
-
-// What a request that can't be read is told; nothing when there is nobody to tell.
-std::optional<ErrorBody> read_failure(const boost::system::error_code& error,
-                                      const ServerOptions& options) {
-    namespace http = beast::http;
-    if (error == http::error::header_limit || error == http::error::buffer_overflow)
-        return ErrorBody{.status = 431,
-                         .message = fmt::format("the request's headers are larger than the limit "
-                                                "of {} bytes (max_header)",
-                                                options.max_header_bytes),
-                         .code = "header_too_large"};
-    if (error == http::error::body_limit)
-        return ErrorBody{.status = 413,
-                         .message = fmt::format("the request's body is larger than the limit of "
-                                                "{} bytes (max_body)",
-                                                options.max_body_bytes),
-                         .code = "body_too_large"};
-    if (error == http::error::end_of_stream || error == http::error::partial_message ||
-        error.category() != http::make_error_code(http::error::bad_method).category())
-        return std::nullopt;
-    return ErrorBody{.status = 400,
-                     .message = "the request is not valid HTTP/1.1: " + error.message(),
-                     .code = "bad_request"};
-}
-
-// The path of an origin-form or absolute-form target.
-std::pair<std::string_view, std::string_view> split_target(std::string_view target) {
-    if (const std::size_t scheme = target.find("://");
-        scheme != std::string_view::npos && !target.starts_with('/')) {
-        const std::size_t slash = target.find('/', scheme + 3);
-        target = slash == std::string_view::npos ? "/" : target.substr(slash);
-    }
-    const std::size_t query = target.find('?');
-    if (query == std::string_view::npos) return {target, {}};
-    return {target.substr(0, query), target.substr(query + 1)};
-}
-
-// Nothing a handler throws may leave it: the request fails alone.
-void handle(ServerState& state, Request&& request, const std::shared_ptr<Exchange>& writer) {
-    const std::string id = request.id;
-    try {
-        state.router.dispatch(std::move(request), writer);
-    } catch (const std::exception& fault) {
-        state.logger.error(fmt::format("{}: a handler failed: {}", id, fault.what()));
-        writer->send(
-            error_response({.status = 500, .message = "the server failed to handle this request"}));
-    }
+Response no_room_for_body(const BodyBudget& bodies) {
+    return error_response(
+        {.status = 503,
+         .message = fmt::format("the bodies of other requests leave no room for this one, all "
+                                "together may hold {} bytes; try again",
+                                bodies.max_bytes()),
+         .code = "server_overloaded"});
 }
 
 }  // namespace
@@ -83,7 +43,8 @@ Connection::Connection(asio::ip::tcp::socket&& socket, ServerState& state)
     : stream_(std::move(socket)),
       state_(state),
       heartbeat_(stream_.get_executor()),
-      deadline_(stream_.get_executor()) {
+      deadline_(stream_.get_executor()),
+      progress_(stream_.get_executor()) {
     state_.num_connections.fetch_add(1);
 }
 
@@ -92,22 +53,17 @@ Connection::~Connection() {
 }
 
 void Connection::start() {
-    asio::post(stream_.get_executor(), [self = shared_from_this()] { self->wait_for_request(); });
+    asio::post(executor(), [self = shared_from_this()] { self->wait_for_request(); });
 }
 
-void Connection::stop(bool at_once) {
-    asio::post(stream_.get_executor(), [self = shared_from_this(), at_once] {
-        if (at_once && self->exchange_)
-            self->lose_reader();
-        else if (!self->exchange_)
-            self->close();
-    });
+void Connection::stop() {
+    asio::post(executor(), [self = shared_from_this()] { self->lose_reader(kServerStopped); });
 }
 
 // A connection may idle between requests; once a request has begun, its header must come in time.
 void Connection::wait_for_request() {
     if (is_closed_) return;
-    if (state_.stopping.load()) {
+    if (state_.is_stopping.load()) {
         close();
         return;
     }
@@ -133,6 +89,8 @@ void Connection::read_header() {
     parser_.emplace();
     parser_->header_limit(state_.options.max_header_bytes);
     parser_->body_limit(state_.options.max_body_bytes);
+    incoming_.emplace();
+    incoming_->traits.keep_alive = false;
     limit_reading(state_.options.header_timeout);
     beast::http::async_read_header(
         stream_, buffer_, *parser_,
@@ -141,37 +99,103 @@ void Connection::read_header() {
 
 void Connection::on_header(const Error& error) {
     end_deadline();
+    if (is_closed_) return;
     if (error) {
         refuse(error);
         return;
     }
-    const auto expect = parser_->get()[beast::http::field::expect];
-    if (!equals_ignoring_case({expect.data(), expect.size()}, "100-continue")) {
-        read_body();
+    take_header();
+    if (std::optional<Response> refusal = judge_header()) {
+        refuse(std::move(*refusal));
         return;
     }
+    if (parser_->is_done())
+        dispatch();
+    else if (waits_for_continue(parser_->get()))
+        send_continue();
+    else
+        read_body();
+}
+
+void Connection::take_header() {
+    IncomingRequest& incoming = *incoming_;
+    Request& request = incoming.request;
+    request = read_head(parser_->get());
+    Error error;
+    const auto peer = stream_.socket().remote_endpoint(error);
+    if (!error) {
+        request.remote_address = peer.address().to_string();
+        request.is_loopback = peer.address().is_loopback();
+    }
+    const std::string* id = request.header("x-request-id");
+    request.id = id != nullptr && RequestIds::is_sane(*id) ? *id : state_.ids.next();
+    incoming.traits = {.request_id = request.id,
+                       .keep_alive = parser_->keep_alive(),
+                       .is_head = request.method == "HEAD",
+                       .can_chunk = parser_->get().version() >= 11};
+    incoming.record = {.method = request.method, .path = request.path};
+    incoming.share = BodyBudget::Share(state_.bodies);
+}
+
+// Why the request is refused, if it is; else its route is known.
+std::optional<Response> Connection::judge_header() {
+    IncomingRequest& incoming = *incoming_;
+    if (const auto fault = head_fault(incoming.request, parser_->get().version()))
+        return error_response(*fault);
+    Routing routing;
+    try {
+        routing = state_.router.admit(incoming.request);
+    } catch (const std::exception& fault) {
+        state_.logger.error(
+            fmt::format("{}: a filter failed: {}", incoming.request.id, fault.what()));
+        return error_response(
+            {.status = 500, .message = "the server failed to look at this request"});
+    }
+    incoming.route = routing.route;
+    incoming.record.is_quiet = routing.route != nullptr && routing.route->is_quiet;
+    if (incoming.request.principal) incoming.record.client = incoming.request.principal->name;
+    if (routing.refusal) return std::move(routing.refusal);
+    const auto length = parser_->content_length();
+    if (length && !state_.bodies.has_room(*length)) return no_room_for_body(state_.bodies);
+    return std::nullopt;
+}
+
+void Connection::send_continue() {
+    stream_.expires_after(state_.options.idle_timeout);
     asio::async_write(stream_, asio::buffer(kContinue),
-                      [self = shared_from_this()](const Error& write_error, std::size_t) {
-                          if (write_error)
+                      [self = shared_from_this()](const Error& error, std::size_t) {
+                          if (error)
                               self->close();
-                          else
+                          else if (!self->is_closed_)
                               self->read_body();
                       });
 }
 
 void Connection::read_body() {
+    parser_->eager(true);
     limit_reading(state_.options.idle_timeout);
-    beast::http::async_read(
-        stream_, buffer_, *parser_,
-        [self = shared_from_this()](const Error& error, std::size_t) { self->on_body(error); });
+    on_body({});
 }
 
+// Piece by piece, each charged as it comes.
 void Connection::on_body(const Error& error) {
+    if (is_closed_) return;
+    const bool is_over = error || is_late_ || parser_->is_done();
+    if (!is_over && incoming_->share.grow_to(parser_->get().body().size())) {
+        beast::http::async_read_some(
+            stream_, buffer_, *parser_,
+            [self = shared_from_this()](const Error& failure, std::size_t) {
+                self->on_body(failure);
+            });
+        return;
+    }
     end_deadline();
-    if (error)
+    if (error || is_late_)
         refuse(error);
-    else
+    else if (is_over && incoming_->share.grow_to(parser_->get().body().size()))
         dispatch();
+    else
+        refuse(no_room_for_body(state_.bodies));
 }
 
 // The stream's own timer closes the socket, and with it the way to say why. This one ends the read
@@ -199,84 +223,60 @@ void Connection::end_deadline() {
     deadline_.expires_at(asio::steady_timer::time_point::max());
 }
 
-// What a client is told that was too slow; nothing when it had not even begun.
-std::optional<ErrorBody> Connection::lateness() const {
-    if (!parser_->got_some() && buffer_.size() == 0) return std::nullopt;
-    const bool has_header = parser_->is_header_done();
-    const std::chrono::duration<double> limit =
-        has_header ? state_.options.idle_timeout : state_.options.header_timeout;
-    return ErrorBody{.status = 408,
-                     .message = fmt::format("the request's {} did not come within {} s ({}); send "
-                                            "it again, or faster",
-                                            has_header ? "body" : "header", limit.count(),
-                                            has_header ? "idle_timeout" : "header_timeout"),
-                     .code = "request_timeout"};
-}
-
+// The request can't be read on: its sender is told why, where there is one and it had begun.
 void Connection::refuse(const Error& error) {
-    const std::optional<ErrorBody> failure = is_late_ && error == asio::error::operation_aborted
-                                                 ? lateness()
-                                                 : read_failure(error, state_.options);
-    if (!failure) {
-        close();
-        return;
+    std::optional<ErrorBody> failure;
+    if (is_late_ && (!error || error == asio::error::operation_aborted)) {
+        if (parser_->got_some() || buffer_.size() > 0)
+            failure =
+                lateness(parser_->is_header_done() ? RequestPart::kBody : RequestPart::kHeader,
+                         state_.options);
+    } else {
+        failure = read_failure(error, state_.options);
     }
-    state_.num_pending.fetch_add(1);
-    has_unread_body_ = true;
-    exchange_ = std::make_shared<Exchange>(
-        shared_from_this(), Exchange::Traits{.request_id = state_.ids.next(), .keep_alive = false});
-    exchange_->send(error_response(*failure));
+    if (failure)
+        refuse(error_response(*failure));
+    else
+        close();
 }
 
-std::optional<Request> Connection::take_request() {
-    auto& message = parser_->get();
-    Request request;
-    request.method.assign(message.method_string().data(), message.method_string().size());
-    const auto [path, query] = split_target({message.target().data(), message.target().size()});
-    std::optional<std::string> decoded = percent_decode(path, false);
-    if (!decoded || decoded->empty()) return std::nullopt;
-    request.path = std::move(*decoded);
-    request.query = query;
-    for (const auto& field : message)
-        request.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
-    request.body = std::move(message.body());
-    Error error;
-    const auto peer = stream_.socket().remote_endpoint(error);
-    if (!error) {
-        request.remote_address = peer.address().to_string();
-        request.is_loopback = peer.address().is_loopback();
-    }
-    const std::string* id = request.header("x-request-id");
-    request.id = id != nullptr && RequestIds::is_sane(*id) ? *id : state_.ids.next();
-    return request;
+void Connection::refuse(Response&& response) {
+    has_unread_body_ = !parser_->is_done();
+    if (has_unread_body_) incoming_->traits.keep_alive = false;
+    begin_exchange();
+    incoming_.reset();
+    exchange_->send(std::move(response));
+}
+
+void Connection::begin_exchange() {
+    AnswerTraits& traits = incoming_->traits;
+    if (traits.request_id.empty()) traits.request_id = state_.ids.next();
+    if (state_.is_stopping.load()) traits.keep_alive = false;
+    stream_.expires_never();
+    parser_.reset();
+    state_.begin_answer();
+    exchange_ = std::make_shared<Exchange>(shared_from_this(), std::move(traits),
+                                           std::move(incoming_->record));
 }
 
 void Connection::dispatch() {
-    Exchange::Traits traits;
-    traits.keep_alive = parser_->keep_alive() && !state_.stopping.load();
-    traits.can_chunk = parser_->get().version() >= 11;
-    std::optional<Request> request = take_request();
-    traits.request_id = request ? request->id : state_.ids.next();
-    traits.is_head = request && request->method == "HEAD";
-    parser_.reset();
-    stream_.expires_never();
-    state_.num_pending.fetch_add(1);
-    exchange_ = std::make_shared<Exchange>(shared_from_this(), std::move(traits));
-    const char* fault = nullptr;
-    if (!request)
-        fault = "the request's path is not valid";
-    else if (exchange_->traits_.can_chunk && request->header("host") == nullptr)
-        fault = "an HTTP/1.1 request needs a Host header";
-    if (fault != nullptr) {
-        exchange_->send(error_response({.status = 400, .message = fault, .code = "bad_request"}));
-        return;
-    }
+    incoming_->request.body = std::move(parser_->get().body());
+    begin_exchange();
+    HandlerCall call{.route = incoming_->route,
+                     .request = std::move(incoming_->request),
+                     .share = std::move(incoming_->share),
+                     .exchange = exchange_};
+    incoming_.reset();
     watch_reader();
-    // The handler may take a while; the strand must stay free to notice the reader's going.
-    asio::post(state_.handlers,
-               [&state = state_, incoming = std::move(*request), writer = exchange_]() mutable {
-                   handle(state, std::move(incoming), writer);
-               });
+    if (call.route->is_immediate) {
+        state_.pool.run(std::move(call));
+    } else if (!state_.pool.try_push(std::move(call))) {
+        exchange_->send(error_response(
+            {.status = 503,
+             .message = fmt::format("{} requests wait for a thread, the most allowed; try again",
+                                    state_.options.max_waiting_handlers),
+             .code = "server_overloaded"}));
+    }
 }
 
 // Notices a reader that goes away while its answer is made.
@@ -300,47 +300,85 @@ void Connection::on_readable(const std::shared_ptr<Exchange>& watched) {
     }
     // A next request that is there already waits its turn; then only writing shows a disconnect.
     if (!error && bytes > 0) return;
-    if (exchange_ == watched) lose_reader();
+    if (exchange_ == watched) lose_reader(kReaderLeft);
 }
 
 void Connection::enqueue(std::string bytes) {
     if (is_closed_ || bytes.empty()) return;
     outgoing_.push_back(std::move(bytes));
-    if (!is_writing_) write_next();
+    if (is_writing_) return;
+    static_cast<void>(has_progress());
+    watch_progress();
+    write_next();
 }
 
 void Connection::write_next() {
     is_writing_ = true;
-    stream_.expires_after(state_.options.idle_timeout);
-    asio::async_write(stream_, asio::buffer(outgoing_.front()),
-                      [self = shared_from_this()](const Error& error, std::size_t bytes) {
-                          self->on_written(error, bytes);
-                      });
+    const std::string& first = outgoing_.front();
+    const std::size_t size = std::min(first.size() - num_written_, kMaxWriteBytes);
+    stream_.async_write_some(asio::buffer(first.data() + num_written_, size),
+                             [self = shared_from_this()](const Error& error, std::size_t bytes) {
+                                 self->on_written(error, bytes);
+                             });
 }
 
 void Connection::on_written(const Error& error, std::size_t bytes) {
     is_writing_ = false;
     if (is_closed_) return;
     if (error) {
-        lose_reader();
+        lose_reader(kReaderLeft);
         return;
     }
-    outgoing_.pop_front();
-    if (exchange_) exchange_->unsent_bytes_.fetch_sub(bytes);
+    total_written_ += bytes;
+    num_written_ += bytes;
+    if (exchange_) exchange_->count_written(bytes);
+    if (num_written_ == outgoing_.front().size()) {
+        outgoing_.pop_front();
+        num_written_ = 0;
+    }
     if (!outgoing_.empty()) {
         write_next();
         return;
     }
-    stream_.expires_never();
-    if (exchange_ && exchange_->is_complete_) finish_exchange();
+    progress_.expires_at(asio::steady_timer::time_point::max());
+    finish_if_written();
+}
+
+// A reader may be slow and must not stand still: it has idle_timeout from each byte it took to the
+// next. Looked at once in that time, so that a stuck write ends within twice of it.
+void Connection::watch_progress() {
+    progress_.expires_after(state_.options.idle_timeout);
+    progress_.async_wait([self = shared_from_this()](const Error& error) {
+        if (error || self->is_closed_ ||
+            self->progress_.expiry() > std::chrono::steady_clock::now())
+            return;
+        if (self->has_progress())
+            self->watch_progress();
+        else
+            self->lose_reader(kReaderLeft);
+    });
+}
+
+// The reader's side took something since the last look. What the kernel accepted says little: it
+// buffers megabytes and asks for more only when much of that is gone.
+bool Connection::has_progress() {
+    int unacknowledged = 0;
+    if (ioctl(stream_.socket().native_handle(), SIOCOUTQ, &unacknowledged) != 0) unacknowledged = 0;
+    const std::uint64_t now = total_written_ - static_cast<std::uint64_t>(unacknowledged);
+    return std::exchange(acknowledged_, now) != now;
+}
+
+void Connection::finish_if_written() {
+    if (!is_writing_ && outgoing_.empty() && exchange_ && exchange_->is_complete())
+        finish_exchange();
 }
 
 void Connection::finish_exchange() {
-    const bool keep_alive = exchange_->traits_.keep_alive && !state_.stopping.load();
+    const bool keep_alive = exchange_->keep_alive() && !state_.is_stopping.load();
     heartbeat_.cancel();
-    exchange_->disconnected_ = nullptr;
+    exchange_->finished();
     exchange_.reset();
-    state_.num_pending.fetch_sub(1);
+    state_.end_answer();
     Error ignored;
     stream_.socket().cancel(ignored);  // the watch of the reader
     if (keep_alive) return wait_for_request();
@@ -363,11 +401,10 @@ void Connection::linger(std::size_t most_bytes) {
     });
 }
 
-void Connection::lose_reader() {
+void Connection::lose_reader(int status) {
     if (exchange_) {
-        const std::shared_ptr<Exchange> lost = std::exchange(exchange_, nullptr);
-        state_.num_pending.fetch_sub(1);
-        lost->reader_gone();
+        std::exchange(exchange_, nullptr)->lost(status);
+        state_.end_answer();
     }
     close();
 }
@@ -377,117 +414,21 @@ void Connection::close() {
     is_closed_ = true;
     heartbeat_.cancel();
     end_deadline();
-    outgoing_.clear();
+    progress_.cancel();
+    incoming_.reset();
     Error ignored;
     stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
     stream_.close();
+    outgoing_.clear();  // after the close: until then a write may be reading from it
 }
 
 void Connection::arm_heartbeat() {
     heartbeat_.expires_after(state_.options.heartbeat);
     heartbeat_.async_wait([self = shared_from_this(), beating = exchange_](const Error& error) {
-        if (error || self->exchange_ != beating || beating->is_complete_) return;
-        if (!std::exchange(beating->wrote_since_heartbeat_, false)) {
-            const std::string bytes =
-                beating->traits_.can_chunk ? chunk(kHeartbeat) : std::string(kHeartbeat);
-            beating->unsent_bytes_.fetch_add(bytes.size());
-            self->enqueue(bytes);
-        }
+        if (error || self->exchange_ != beating || beating->is_complete()) return;
+        beating->beat();
         self->arm_heartbeat();
     });
-}
-
-Exchange::Exchange(std::shared_ptr<Connection> connection, Traits traits)
-    : connection_(std::move(connection)), traits_(std::move(traits)) {}
-
-void Exchange::post(std::function<void()> action) {
-    asio::post(connection_->stream_.get_executor(),
-               [self = shared_from_this(), action = std::move(action)] {
-                   if (!self->is_gone_) action();
-               });
-}
-
-std::string Exchange::head_of(const Response& response, bool is_stream) const {
-    const auto reason = beast::http::obsolete_reason(
-        beast::http::int_to_status(static_cast<unsigned>(response.status)));
-    std::string head = fmt::format("HTTP/1.1 {} {}\r\n", response.status,
-                                   std::string_view(reason.data(), reason.size()));
-    head += fmt::format("Content-Type: {}\r\n", response.content_type);
-    if (!is_stream)
-        head += fmt::format("Content-Length: {}\r\n", response.body.size());
-    else if (traits_.can_chunk)
-        head += "Transfer-Encoding: chunked\r\nCache-Control: no-cache\r\n";
-    if (!traits_.keep_alive || (is_stream && !traits_.can_chunk)) head += "Connection: close\r\n";
-    head += fmt::format("X-Request-Id: {}\r\n", traits_.request_id);
-    for (const Header& header : response.headers)
-        head += fmt::format("{}: {}\r\n", header.first, header.second);
-    return head + "\r\n";
-}
-
-void Exchange::send(Response response) {
-    std::string bytes = head_of(response, /*is_stream=*/false);
-    if (!traits_.is_head) bytes += response.body;
-    unsent_bytes_.fetch_add(bytes.size());
-    post([this, bytes = std::move(bytes)]() mutable {
-        is_complete_ = true;
-        connection_->enqueue(std::move(bytes));
-    });
-}
-
-void Exchange::begin_stream(Response head) {
-    std::string bytes = head_of(head, /*is_stream=*/true);
-    unsent_bytes_.fetch_add(bytes.size());
-    post([this, bytes = std::move(bytes)]() mutable {
-        is_stream_ = true;
-        if (!traits_.can_chunk) traits_.keep_alive = false;
-        connection_->enqueue(std::move(bytes));
-        connection_->arm_heartbeat();
-    });
-}
-
-void Exchange::write(std::string data) {
-    if (data.empty() || traits_.is_head) return;
-    std::string bytes = traits_.can_chunk ? chunk(data) : std::move(data);
-    const std::size_t unsent = unsent_bytes_.fetch_add(bytes.size()) + bytes.size();
-    const bool is_too_slow = unsent > connection_->state_.options.max_unsent_bytes;
-    post([this, is_too_slow, bytes = std::move(bytes)]() mutable {
-        if (is_too_slow) {
-            connection_->state_.logger.warning(fmt::format(
-                "{}: the reader is too slow, its stream is closed", traits_.request_id));
-            connection_->lose_reader();
-            return;
-        }
-        wrote_since_heartbeat_ = true;
-        connection_->enqueue(std::move(bytes));
-    });
-}
-
-void Exchange::end() {
-    post([this] {
-        is_complete_ = true;
-        if (traits_.can_chunk) {
-            unsent_bytes_.fetch_add(5);
-            connection_->enqueue("0\r\n\r\n");
-        } else if (!connection_->is_writing_) {
-            connection_->finish_exchange();
-        }
-    });
-}
-
-void Exchange::on_disconnect(std::function<void()> callback) {
-    asio::post(connection_->stream_.get_executor(),
-               [self = shared_from_this(), callback = std::move(callback)]() mutable {
-                   if (self->is_gone_)
-                       callback();
-                   else
-                       self->disconnected_ = std::move(callback);
-               });
-}
-
-void Exchange::reader_gone() {
-    is_gone_ = true;
-    const std::function<void()> callback = std::exchange(disconnected_, nullptr);
-    if (callback) callback();
 }
 
 }  // namespace pagoda::http

@@ -2,42 +2,33 @@
 // Connection: one client's socket and its requests, one after another. Lives on its own strand;
 // keeps itself alive while something is under way. Internal to the server.
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
-#include "base/log.h"
-#include "serve/http/request_ids.h"
-#include "serve/http/response_writer.h"
-#include "serve/http/server.h"
+#include "serve/http/exchange.h"
+#include "serve/http/server_state.h"
 
 namespace pagoda::http {
 
-// What connections share. Outlives them all.
-struct ServerState {
-    const ServerOptions& options;
-    const Router& router;
-    base::Logger& logger;
-    boost::asio::any_io_executor handlers;  // where handlers run
-    RequestIds ids{};
-    std::atomic<std::size_t> num_pending{0};
-    std::atomic<std::size_t> num_connections{0};
-    std::atomic<bool> stopping{false};
+// A request that is being read.
+struct IncomingRequest {
+    Request request;
+    AnswerTraits traits;
+    RequestRecord record;
+    BodyBudget::Share share;
+    const Route* route = nullptr;
 };
-
-class Exchange;
 
 class Connection final : public std::enable_shared_from_this<Connection> {
   public:
@@ -45,87 +36,73 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     ~Connection();
 
     void start();
-    // Any thread. An idle connection closes, a busy one after its answer, or at once.
-    void stop(bool at_once);
+    // Any thread. An answer under way is cut.
+    void stop();
+
+    // For its exchange. All but executor(), options() and logger() on the strand.
+    [[nodiscard]] auto executor() { return stream_.get_executor(); }
+    [[nodiscard]] const ServerOptions& options() const { return state_.options; }
+    [[nodiscard]] base::Logger& logger() { return state_.logger; }
+    void enqueue(std::string bytes);
+    void finish_if_written();
+    void arm_heartbeat();
+    // Nobody takes the answer. The status is for the log.
+    void lose_reader(int status);
 
   private:
-    friend class Exchange;
     using Error = boost::system::error_code;
     using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
-    // All below run on the strand. A reader that closes its sending side is taken as gone: until
-    // something is written, a half-closed connection can't be told from one that was left.
+    // All below run on the strand. Reading a request: its header is judged before its body is
+    // read, so that who is refused has nothing kept.
     void wait_for_request();
     void read_header();
     void on_header(const Error& error);
+    void take_header();
+    [[nodiscard]] std::optional<Response> judge_header();
+    void send_continue();
     void read_body();
     void on_body(const Error& error);
     void limit_reading(std::chrono::milliseconds limit);
     void watch_deadline();
     void end_deadline();
-    [[nodiscard]] std::optional<ErrorBody> lateness() const;
     void refuse(const Error& error);
+    void refuse(Response&& response);
     void dispatch();
-    [[nodiscard]] std::optional<Request> take_request();
+    void begin_exchange();
+
+    // Waiting for the answer. A reader that closes its sending side is taken as gone: until
+    // something is written, a half-closed connection can't be told from one that was left.
     void watch_reader();
     void on_readable(const std::shared_ptr<Exchange>& watched);
 
-    void enqueue(std::string bytes);
+    // Writing the answer.
     void write_next();
     void on_written(const Error& error, std::size_t bytes);
+    void watch_progress();
+    [[nodiscard]] bool has_progress();
     void finish_exchange();
     void linger(std::size_t most_bytes);
-    void lose_reader();
     void close();
-    void arm_heartbeat();
 
     boost::beast::tcp_stream stream_;
     ServerState& state_;
     boost::asio::steady_timer heartbeat_;
     boost::asio::steady_timer deadline_;  // of the header or body that is being read
+    boost::asio::steady_timer progress_;  // of what is being written
     boost::beast::flat_buffer buffer_;
     std::optional<Parser> parser_;
+    std::optional<IncomingRequest> incoming_;
     std::shared_ptr<Exchange> exchange_;  // the request under way
     std::deque<std::string> outgoing_;
+    std::size_t num_written_ = 0;  // bytes of the first of them
+    std::uint64_t total_written_ = 0;
+    std::uint64_t acknowledged_ = 0;  // as the last look at the progress found it
     bool is_writing_ = false;
     bool is_closed_ = false;
     bool is_first_ = true;
     bool is_late_ = false;          // the deadline passed
     bool has_unread_body_ = false;  // the request was refused before it was read
-};
-
-// The writer of one request; shared by the handler's side and the connection.
-class Exchange final : public ResponseWriter, public std::enable_shared_from_this<Exchange> {
-  public:
-    struct Traits {
-        std::string request_id;
-        bool keep_alive = true;
-        bool is_head = false;
-        bool can_chunk = true;  // HTTP/1.1
-    };
-    Exchange(std::shared_ptr<Connection> connection, Traits traits);
-
-    void send(Response response) override;
-    void begin_stream(Response head) override;
-    void write(std::string data) override;
-    void end() override;
-    void on_disconnect(std::function<void()> callback) override;
-
-  private:
-    friend class Connection;
-    [[nodiscard]] std::string head_of(const Response& response, bool is_stream) const;
-    void post(std::function<void()> action);
-    void reader_gone();
-
-    const std::shared_ptr<Connection> connection_;
-    Traits traits_;
-    std::atomic<std::size_t> unsent_bytes_{0};
-    // On the strand.
-    std::function<void()> disconnected_;
-    bool is_stream_ = false;
-    bool is_complete_ = false;
-    bool is_gone_ = false;
-    bool wrote_since_heartbeat_ = false;
 };
 
 }  // namespace pagoda::http

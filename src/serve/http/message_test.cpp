@@ -47,7 +47,7 @@ TEST(Router, FindsRoutesByMethodAndPath) {
     EXPECT_EQ(ask(router, "GET", "/models/").status, 404);
     const Response wrong = ask(router, "DELETE", "/models/a");
     EXPECT_EQ(wrong.status, 405);
-    EXPECT_EQ(wrong.headers.front(), (Header{"Allow", "GET, POST"}));
+    EXPECT_EQ(wrong.headers.front(), (Header{"Allow", "GET, HEAD, POST"}));
 }
 
 TEST(Router, FiltersGuardEverythingThatIsNotPublic) {
@@ -66,6 +66,8 @@ TEST(ErrorResponse, HasOpenAisShape) {
     EXPECT_EQ(error->find("message")->as_string(), "full");
     EXPECT_TRUE(error->find("param")->is_null());
     EXPECT_EQ(error_response({.status = 503}).headers.front().first, "Retry-After");
+    EXPECT_EQ(error_response({.status = 401}).headers,
+              std::vector<Header>({{"WWW-Authenticate", "Bearer"}}));
 }
 
 TEST(PercentDecode, RefusesWhatIsMalformedOrHoldsANul) {

@@ -1,6 +1,7 @@
 #include "serve/http/router.h"
 
 #include <string_view>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -17,42 +18,50 @@ bool method_matches(const std::string& route, const std::string& method) {
     return route == method || (route == "GET" && method == "HEAD");
 }
 
+Response no_such_route(const Request& head) {
+    return error_response(
+        {.status = 404,
+         .message = fmt::format("there is no route {} {}", head.method, head.path),
+         .code = "not_found"});
+}
+
+Response wrong_method(const Request& head, const std::string& allowed) {
+    Response response = error_response({.status = 405,
+                                        .message = fmt::format("{} does not take {}; it takes {}",
+                                                               head.path, head.method, allowed),
+                                        .code = "method_not_allowed"});
+    response.headers.emplace_back("Allow", allowed);
+    return response;
+}
+
 }  // namespace
 
-void Router::dispatch(Request&& request, std::shared_ptr<ResponseWriter> writer) const {
+Routing Router::admit(Request& head) const {
     std::string allowed;
-    const Route* found = nullptr;
+    Routing result;
     for (const Route& route : routes_) {
-        if (!path_matches(route.path, request.path)) continue;
-        if (method_matches(route.method, request.method)) found = &route;
+        if (!path_matches(route.path, head.path)) continue;
+        if (method_matches(route.method, head.method)) result.route = &route;
         allowed += (allowed.empty() ? "" : ", ") + route.method;
+        if (route.method == "GET") allowed += ", HEAD";
     }
-    if (found == nullptr || !found->is_public) {
+    if (result.route == nullptr || !result.route->is_public) {
         for (const Filter& filter : filters_) {
-            if (std::optional<Response> refused = filter(request)) {
-                writer->send(std::move(*refused));
-                return;
-            }
+            result.refusal = filter(head);
+            if (result.refusal) return result;
         }
     }
-    if (found != nullptr) {
-        found->handler(std::move(request), std::move(writer));
-        return;
-    }
-    if (allowed.empty()) {
-        writer->send(error_response(
-            {.status = 404,
-             .message = fmt::format("there is no route {} {}", request.method, request.path),
-             .code = "not_found"}));
-        return;
-    }
-    Response response =
-        error_response({.status = 405,
-                        .message = fmt::format("{} does not take {}; it takes {}", request.path,
-                                               request.method, allowed),
-                        .code = "method_not_allowed"});
-    response.headers.emplace_back("Allow", allowed);
-    writer->send(std::move(response));
+    if (result.route == nullptr)
+        result.refusal = allowed.empty() ? no_such_route(head) : wrong_method(head, allowed);
+    return result;
+}
+
+void Router::dispatch(Request&& request, std::shared_ptr<ResponseWriter> writer) const {
+    Routing routing = admit(request);
+    if (routing.refusal)
+        writer->send(std::move(*routing.refusal));
+    else
+        routing.route->handler(std::move(request), std::move(writer));
 }
 
 }  // namespace pagoda::http

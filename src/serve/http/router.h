@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,24 +12,37 @@
 
 namespace pagoda::http {
 
-// Called on an HTTP thread. The writer may be kept and used from any thread until it is done.
+// Called on a thread of the handlers' pool, or on the connection's own for an immediate route. The
+// writer may be kept and used from any thread until it is done.
 using Handler = std::function<void(Request&& request, std::shared_ptr<ResponseWriter> writer)>;
-// Runs before a route: a response refuses the request, nothing lets it pass. May set principal.
-using Filter = std::function<std::optional<Response>(Request& request)>;
+// Looks at a request whose body has not been read, before its route is told: a response refuses
+// it, nothing lets it pass. May set principal. Called on the connections' threads, several at a
+// time: it must neither block nor take long.
+using Filter = std::function<std::optional<Response>(Request& head)>;
 
 struct Route {
     std::string method;  // GET routes answer HEAD too
     // Whole path; a last segment of "*" takes the rest: "/v1/models/*".
     std::string path;
     Handler handler;
-    bool is_public = false;  // filters do not apply (/health, /ready)
+    bool is_public = false;     // filters do not apply (/health, /ready)
+    bool is_immediate = false;  // done in microseconds: waits for no thread of the pool
+    bool is_quiet = false;      // asked all the time by machines: logged at debug level
+};
+
+// What a request's header comes to.
+struct Routing {
+    const Route* route = nullptr;     // null: there is none
+    std::optional<Response> refusal;  // nothing: the route's handler may have the request
 };
 
 class Router {
   public:
     void add(Route route) { routes_.push_back(std::move(route)); }
     void add_filter(Filter filter) { filters_.push_back(std::move(filter)); }
-    // 404 and 405 (with Allow) are answered here.
+    // The route of a request, or why it gets none: a filter's answer, 404 or 405 (with Allow).
+    [[nodiscard]] Routing admit(Request& head) const;
+    // The same, and the handler's call, for a request that is there as a whole.
     void dispatch(Request&& request, std::shared_ptr<ResponseWriter> writer) const;
 
   private:

@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/strand.hpp>
+#include <boost/asio/post.hpp>
 #include <fmt/core.h>
 
+#include "base/thread.h"
 #include "serve/http/connection.h"
+#include "serve/http/descriptor_limit.h"
+#include "serve/http/listener.h"
 
 namespace pagoda::http {
 
@@ -17,79 +22,85 @@ namespace asio = boost::asio;
 using Tcp = asio::ip::tcp;
 
 struct Server::Impl {
-    Impl(const ServerOptions& server_options, const Router& router, base::Logger& logger)
-        : options(server_options),
-          state{.options = options, .router = router, .logger = logger},
-          context(options.threads),
-          acceptor(asio::make_strand(context)) {
-        state.handlers = context.get_executor();
-    }
+    Impl(const ServerOptions& server_options, const Router& router, base::Logger& logger);
 
-    base::Status bind();
-    void accept();
-    void on_accepted(const boost::system::error_code& error, Tcp::socket&& socket);
-    void close_connections(bool at_once);
+    void limit_connections();
+    void on_socket(Tcp::socket&& socket);
+    void turn_away(Tcp::socket& socket);
+    void close_connections();
 
     const ServerOptions options;
+    std::size_t max_connections;  // constant once started
+    HandlerPool pool;
+    BodyBudget bodies;
     ServerState state;  // outlives the connections, the last of which go with the context
     asio::io_context context;
-    Tcp::acceptor acceptor;
-    std::vector<std::weak_ptr<Connection>> connections;  // the acceptor's strand
+    Listener listener;
+    std::vector<std::weak_ptr<Connection>> connections;  // the listener's strand
+    bool is_full = false;                                // the listener's strand; said once
     std::vector<std::thread> threads;
 };
 
-base::Status Server::Impl::bind() {
-    const auto failure = [this](const boost::system::error_code& error) {
-        return base::Error{base::ErrorCode::kIo,
-                           fmt::format("can't listen on {} port {}: {}", options.host, options.port,
-                                       error.message()),
-                           "port"};
-    };
-    boost::system::error_code error;
-    Tcp::resolver resolver(context);
-    const auto found =
-        resolver.resolve(options.host, std::to_string(options.port), Tcp::resolver::passive, error);
-    if (error || found.empty()) return failure(error);
-    const Tcp::endpoint endpoint = *found.begin();
-    acceptor.open(endpoint.protocol(), error);
-    if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
-    if (!error) acceptor.bind(endpoint, error);
-    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-    if (error) return failure(error);
-    return {};
+Server::Impl::Impl(const ServerOptions& server_options, const Router& router, base::Logger& logger)
+    : options(server_options),
+      max_connections(options.max_connections),
+      pool(std::max(1, options.handler_threads), options.max_waiting_handlers, logger),
+      bodies(std::max(options.max_bodies_bytes, options.max_body_bytes)),
+      state{.options = options, .router = router, .logger = logger, .pool = pool, .bodies = bodies},
+      context(std::max(1, options.threads)),
+      listener(context, logger, [this](Tcp::socket&& socket) { on_socket(std::move(socket)); }) {}
+
+void Server::Impl::limit_connections() {
+    max_connections = connections_allowed(options.max_connections);
+    if (max_connections < options.max_connections)
+        state.logger.warning(
+            fmt::format("the limit of open files allows {} connections instead of {}; raise it "
+                        "(ulimit -n) for more",
+                        max_connections, options.max_connections));
 }
 
-void Server::Impl::accept() {
-    acceptor.async_accept(asio::make_strand(context),
-                          [this](const boost::system::error_code& error, Tcp::socket socket) {
-                              on_accepted(error, std::move(socket));
-                          });
-}
-
-void Server::Impl::on_accepted(const boost::system::error_code& error, Tcp::socket&& socket) {
-    if (!acceptor.is_open()) return;
-    if (!error && state.num_connections.load() < options.max_connections) {
-        boost::system::error_code ignored;
-        socket.set_option(Tcp::no_delay(true), ignored);
-        auto connection = std::make_shared<Connection>(std::move(socket), state);
-        std::erase_if(connections, [](const auto& entry) { return entry.expired(); });
-        connections.push_back(connection);
-        connection->start();
-    } else if (!error) {
-        state.logger.warning(fmt::format("a connection was refused: {} are open, the most allowed",
-                                         options.max_connections));
+void Server::Impl::on_socket(Tcp::socket&& socket) {
+    if (state.num_connections.load() >= max_connections) {
+        turn_away(socket);
+        return;
     }
-    accept();
+    is_full = false;
+    boost::system::error_code ignored;
+    socket.set_option(Tcp::no_delay(true), ignored);
+    auto connection = std::make_shared<Connection>(std::move(socket), state);
+    std::erase_if(connections, [](const auto& entry) { return entry.expired(); });
+    connections.push_back(connection);
+    connection->start();
 }
 
-// On the acceptor's strand, so that no connection slips in between.
-void Server::Impl::close_connections(bool at_once) {
-    state.stopping.store(true);
-    asio::post(acceptor.get_executor(), [this, at_once] {
-        boost::system::error_code ignored;
-        acceptor.close(ignored);
+// Told why as far as that goes without waiting: its request is not read.
+void Server::Impl::turn_away(Tcp::socket& socket) {
+    if (!std::exchange(is_full, true))
+        state.logger.warning(fmt::format(
+            "connections are turned away: {} are open, the most allowed", max_connections));
+    const Response response = error_response(
+        {.status = 503,
+         .message =
+             fmt::format("{} connections are open, the most allowed; try again", max_connections),
+         .code = "server_overloaded"});
+    const std::string bytes =
+        answer_head(response,
+                    {.request_id = state.ids.next(), .keep_alive = false, .can_chunk = true},
+                    AnswerKind::kWhole) +
+        response.body;
+    boost::system::error_code ignored;
+    socket.non_blocking(true, ignored);
+    socket.write_some(asio::buffer(bytes), ignored);
+    socket.shutdown(Tcp::socket::shutdown_send, ignored);
+}
+
+// On the listener's strand, so that no connection slips in between.
+void Server::Impl::close_connections() {
+    state.is_stopping.store(true);
+    asio::post(listener.executor(), [this] {
+        listener.close();
         for (const auto& entry : connections) {
-            if (const auto connection = entry.lock()) connection->stop(at_once);
+            if (const auto connection = entry.lock()) connection->stop();
         }
     });
 }
@@ -102,29 +113,33 @@ Server::~Server() {
 }
 
 base::Status Server::start() {
-    if (auto bound = impl_->bind(); !bound) return bound;
-    impl_->accept();
-    for (int number = 0; number < std::max(1, impl_->options.threads); ++number)
-        impl_->threads.emplace_back([this] { impl_->context.run(); });
+    if (auto bound = impl_->listener.listen(impl_->options.host, impl_->options.port); !bound)
+        return bound;
+    impl_->limit_connections();
+    if (auto started = impl_->pool.start(); !started) return started;
+    impl_->listener.accept();
+    for (int number = 0; number < std::max(1, impl_->options.threads); ++number) {
+        auto thread = base::start_thread("http", [this] { impl_->context.run(); });
+        if (!thread) {
+            stop();
+            return std::move(thread).error();
+        }
+        impl_->threads.push_back(std::move(thread).value());
+    }
     return {};
 }
 
 std::uint16_t Server::port() const {
-    boost::system::error_code error;
-    return impl_->acceptor.local_endpoint(error).port();
+    return impl_->listener.port();
 }
 
 std::size_t Server::num_pending() const {
     return impl_->state.num_pending.load();
 }
 
-void Server::stop_accepting() {
-    impl_->close_connections(/*at_once=*/false);
-}
-
 void Server::stop() {
-    if (impl_->threads.empty()) return;
-    impl_->close_connections(/*at_once=*/true);
+    if (!impl_->threads.empty()) impl_->close_connections();
+    impl_->pool.stop();
     // Nothing is left to run once all connections are closed.
     for (std::thread& thread : impl_->threads) thread.join();
     impl_->threads.clear();

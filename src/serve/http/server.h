@@ -1,10 +1,11 @@
 #pragma once
 // Server: HTTP/1.1 (RFC 9112) on Boost.Beast: connections, limits, time-outs, keep-alive and
 // pipelining, streams. It knows nothing of routes beyond the Handler it is given. start() and
-// stop() belong to one thread; handlers run on the server's own threads.
+// stop() belong to one thread; connections live on the server's own threads, handlers on a pool.
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -15,17 +16,23 @@
 namespace pagoda::http {
 
 struct ServerOptions {
-    std::string host = "127.0.0.1";
-    std::uint16_t port = 8080;  // 0: any free one
-    int threads = 2;
+    std::string host = "127.0.0.1";  // all addresses of a name are taken
+    std::uint16_t port = 8080;       // 0: any free one
+    int threads = 2;                 // for connections
+    int handler_threads = 4;
+    std::size_t max_waiting_handlers = 1024;  // requests that wait for one of these, then 503
     std::uint64_t max_body_bytes = std::uint64_t{32} << 20;
+    // Of all requests together, until they are handled, then 503; at least max_body_bytes.
+    std::uint64_t max_bodies_bytes = std::uint64_t{32} << 20;
     std::uint32_t max_header_bytes = 64U << 10;
     std::chrono::milliseconds header_timeout{20'000};  // then 408, as after a slow body
-    // Between requests, for a body, for a stuck write.
+    // Between requests, for a body, for a reader that takes nothing.
     std::chrono::milliseconds idle_timeout{75'000};
     std::chrono::milliseconds heartbeat{10'000};
-    std::size_t max_connections = 4096;
+    std::size_t max_connections = 4096;  // fewer where the system's descriptors allow no more
     std::size_t max_unsent_bytes = std::size_t{4} << 20;  // of one stream
+    // Called on an HTTP thread when the last answer that was pending is out or lost.
+    std::function<void()> on_answered;
 };
 
 class Server {
@@ -40,11 +47,10 @@ class Server {
     [[nodiscard]] base::Status start();
     // The port that is bound.
     [[nodiscard]] std::uint16_t port() const;
-    // Requests that have no answer yet, streams included.
+    // Requests that were read and whose answer is not out, streams included.
     [[nodiscard]] std::size_t num_pending() const;
-    // No new connections; idle ones close, others after their answer.
-    void stop_accepting();
-    // Closes everything and joins the threads.
+    // Closes everything, waits for the handlers that run and joins the threads. What writes to an
+    // answer afterwards may do so until the server is destroyed, without effect.
     void stop();
 
   private:

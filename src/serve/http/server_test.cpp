@@ -1,77 +1,19 @@
 #include "serve/http/server.h"
 
-#include <array>
-#include <optional>
 #include <string>
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
+
+#include "serve/http/client_for_test.h"
 
 namespace pagoda::http {
 namespace {
 
 using std::chrono::milliseconds;
-
-// A server that answers POST /echo with the body.
-class EchoServer {
-  public:
-    explicit EchoServer(ServerOptions options) {
-        options.port = 0;
-        router_.add({.method = "POST",
-                     .path = "/echo",
-                     .handler = [](Request&& request, std::shared_ptr<ResponseWriter> writer) {
-                         writer->send({.body = request.body});
-                     }});
-        server_.emplace(options, router_, logger_);
-        EXPECT_TRUE(server_->start().ok());
-    }
-    [[nodiscard]] std::uint16_t port() const { return server_->port(); }
-
-  private:
-    base::Logger logger_{{.level = base::LogLevel::kError}};
-    Router router_;
-    std::optional<Server> server_;
-};
-
-class Client {
-  public:
-    explicit Client(std::uint16_t port) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
-        sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(port)};
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        EXPECT_EQ(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    }
-    ~Client() { close(socket_); }
-    Client(const Client&) = delete;
-    Client& operator=(const Client&) = delete;
-
-    void send(std::string_view bytes) const {
-        EXPECT_EQ(::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
-                  static_cast<ssize_t>(bytes.size()));
-    }
-    // Every few milliseconds, until the server says something.
-    void send_until_answered(std::string_view bytes) const {
-        constexpr int kMostPieces = 2000;
-        pollfd readable{.fd = socket_, .events = POLLIN, .revents = 0};
-        for (int piece = 0; piece < kMostPieces && poll(&readable, 1, 5) == 0; ++piece) send(bytes);
-        EXPECT_NE(readable.revents & POLLIN, 0) << "no answer";
-    }
-    // All that comes until the server closes its side.
-    [[nodiscard]] std::string rest() const {
-        std::string text;
-        std::array<char, 4096> piece{};
-        while (true) {
-            const ssize_t got = read(socket_, piece.data(), piece.size());
-            if (got <= 0) return text;
-            text.append(piece.data(), static_cast<std::size_t>(got));
-        }
-    }
-
-  private:
-    int socket_;
-};
+using test::Client;
+using test::error_member;
+using test::status_of;
+using test::TestServer;
 
 ServerOptions impatient() {
     return {.header_timeout = milliseconds(100), .idle_timeout = milliseconds(200)};
@@ -82,31 +24,25 @@ constexpr std::string_view kHead = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Le
 void expect_late(const std::string& answer, std::string_view part, std::string_view limit) {
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 408 Request Timeout\r\n")) << answer;
     EXPECT_NE(answer.find("\r\nConnection: close\r\n"), std::string::npos) << answer;
-    const std::size_t end = answer.find("\r\n\r\n");
-    ASSERT_NE(end, std::string::npos);
-    const auto body = base::Json::parse(std::string_view(answer).substr(end + 4));
-    ASSERT_TRUE(body.ok()) << answer;
-    const base::Json* error = body->find("error");
-    ASSERT_NE(error, nullptr) << answer;
-    EXPECT_EQ(error->find("code")->as_string(), "request_timeout");
-    const std::string& message = error->find("message")->as_string();
+    EXPECT_EQ(error_member(answer, "code"), "request_timeout");
+    const std::string message = error_member(answer, "message");
     EXPECT_NE(message.find(part), std::string::npos) << message;
     EXPECT_NE(message.find(limit), std::string::npos) << message;
 }
 
 TEST(Server, AHeaderThatDoesNotEndInTimeIsAnsweredWith408) {
-    const EchoServer server(impatient());
+    const TestServer server(impatient());
     for (const std::string_view begun : {kHead, kHead.substr(0, 3)}) {
-        const Client client(server.port());
+        Client client(server.port());
         client.send(begun);
         expect_late(client.rest(), "header did not come within 0.1 s", "header_timeout");
     }
 }
 
 TEST(Server, ABodyThatDoesNotEndInTimeIsAnsweredWith408) {
-    const EchoServer server(impatient());
+    const TestServer server(impatient());
     for (const std::string_view begun : {"", "1234"}) {
-        const Client client(server.port());
+        Client client(server.port());
         client.send(std::string(kHead) + "\r\n" + std::string(begun));
         expect_late(client.rest(), "body did not come within 0.2 s", "idle_timeout");
     }
@@ -114,22 +50,22 @@ TEST(Server, ABodyThatDoesNotEndInTimeIsAnsweredWith408) {
 
 // A piece now and then keeps nothing open: the limits are of the whole header and the whole body.
 TEST(Server, SlowPiecesDoNotPutTheDeadlineOff) {
-    const EchoServer server(impatient());
-    const Client header(server.port());
+    const TestServer server(impatient());
+    Client header(server.port());
     header.send("POST /echo HTTP/1.1\r\n");
     header.send_until_answered("X: y\r\n");
     expect_late(header.rest(), "header", "header_timeout");
-    const Client body(server.port());
+    Client body(server.port());
     body.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
     body.send_until_answered("x");
     expect_late(body.rest(), "body", "idle_timeout");
 }
 
 TEST(Server, ASilentConnectionClosesWithoutAnAnswer) {
-    const EchoServer server(impatient());
-    const Client fresh(server.port());
+    const TestServer server(impatient());
+    Client fresh(server.port());
     EXPECT_EQ(fresh.rest(), "");
-    const Client used(server.port());
+    Client used(server.port());
     used.send(std::string(kHead) + "\r\nhello");
     const std::string answer = used.rest();
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\n")) << answer;
@@ -137,13 +73,84 @@ TEST(Server, ASilentConnectionClosesWithoutAnAnswer) {
 }
 
 TEST(Server, TheSecondRequestOfAConnectionIsAnsweredWhenItIsLate) {
-    const EchoServer server(impatient());
-    const Client client(server.port());
+    const TestServer server(impatient());
+    Client client(server.port());
     client.send(std::string(kHead) + "\r\nhello" + std::string(kHead));
     const std::string answers = client.rest();
     const std::size_t second = answers.find("helloHTTP/1.1");
     ASSERT_NE(second, std::string::npos) << answers;
     expect_late(answers.substr(second + 5), "header", "header_timeout");
+}
+
+TEST(Server, PipelinedRequestsAreAnsweredInTheirOrder) {
+    const TestServer server;
+    Client client(server.port());
+    std::string requests;
+    for (int number = 0; number < 50; ++number)
+        requests += number % 5 == 0 ? test::get("/now")
+                                    : test::post("/echo", "body " + std::to_string(number));
+    client.send(requests);
+    for (int number = 0; number < 50; ++number) {
+        const std::string answer = client.answer();
+        EXPECT_EQ(status_of(answer), 200);
+        const std::string body = number % 5 == 0 ? "now" : "body " + std::to_string(number);
+        EXPECT_TRUE(answer.ends_with("\r\n\r\n" + body)) << number << ": " << answer;
+    }
+}
+
+TEST(Server, AHeaderOverTheLimitIsAnsweredWith431) {
+    const TestServer server({.max_header_bytes = 1024});
+    Client client(server.port());
+    client.send("GET /now HTTP/1.1\r\nHost: x\r\nX-Long: " + std::string(4096, 'y') + "\r\n\r\n");
+    const std::string answer = client.rest();
+    EXPECT_EQ(status_of(answer), 431);
+    EXPECT_EQ(error_member(answer, "code"), "header_too_large");
+    EXPECT_NE(error_member(answer, "message").find("1024"), std::string::npos);
+}
+
+TEST(Server, AConnectionBeyondTheMostIsToldAndOneThatEndsMakesRoom) {
+    const TestServer server({.max_connections = 2});
+    Client first(server.port());
+    {
+        Client second(server.port());
+        for (Client* client : {&first, &second}) {
+            client->send(test::get("/now"));
+            EXPECT_EQ(status_of(client->answer()), 200);
+        }
+        Client third(server.port());
+        const std::string answer = third.rest();
+        EXPECT_EQ(status_of(answer), 503);
+        EXPECT_NE(answer.find("\r\nRetry-After: 1\r\n"), std::string::npos) << answer;
+        second.close_sending();
+        EXPECT_EQ(second.rest(), "") << "the server closes its side too";
+    }
+    // The server drops a connection just after it has closed it.
+    for (int status = 503; status != 200;) {
+        Client next(server.port());
+        next.send(test::get("/now"));
+        status = status_of(next.answer());
+    }
+}
+
+TEST(Server, HeadIsAnsweredWithoutABodyAndWithItsLength) {
+    const TestServer server;
+    Client client(server.port());
+    client.send("HEAD /now HTTP/1.1\r\nHost: x\r\n\r\n" + test::get("/now"));
+    const std::string head = client.until("\r\n\r\n");
+    EXPECT_NE(head.find("\r\nContent-Length: 3\r\n"), std::string::npos) << head;
+    EXPECT_TRUE(client.answer().ends_with("\r\n\r\nnow"));
+}
+
+TEST(Server, Http10KeepsTheConnectionOnlyWhenAsked) {
+    const TestServer server;
+    Client once(server.port());
+    once.send("GET /now HTTP/1.0\r\n\r\n");
+    EXPECT_TRUE(once.rest().ends_with("\r\n\r\nnow"));
+    Client kept(server.port());
+    for (int number = 0; number < 2; ++number) {
+        kept.send("GET /now HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+        EXPECT_NE(kept.answer().find("\r\nConnection: keep-alive\r\n"), std::string::npos);
+    }
 }
 
 }  // namespace

@@ -1,0 +1,98 @@
+#include "serve/http/request_head.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include <boost/beast/http/error.hpp>
+#include <fmt/core.h>
+
+namespace pagoda::http {
+namespace {
+
+namespace http = boost::beast::http;
+
+// The path and the query of an origin-form or absolute-form target.
+std::pair<std::string_view, std::string_view> split_target(std::string_view target) {
+    if (const std::size_t scheme = target.find("://");
+        scheme != std::string_view::npos && !target.starts_with('/')) {
+        const std::size_t slash = target.find('/', scheme + 3);
+        target = slash == std::string_view::npos ? "/" : target.substr(slash);
+    }
+    const std::size_t query = target.find('?');
+    if (query == std::string_view::npos) return {target, {}};
+    return {target.substr(0, query), target.substr(query + 1)};
+}
+
+ErrorBody bad_request(std::string message) {
+    return {.status = 400, .message = std::move(message), .code = "bad_request"};
+}
+
+}  // namespace
+
+Request read_head(const RequestHeader& header) {
+    Request head;
+    head.method.assign(header.method_string().data(), header.method_string().size());
+    const auto [path, query] = split_target({header.target().data(), header.target().size()});
+    head.path = percent_decode(path, /*plus_is_space=*/false).value_or("");
+    head.query = query;
+    for (const auto& field : header)
+        head.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
+    return head;
+}
+
+std::optional<ErrorBody> head_fault(const Request& head, unsigned version) {
+    constexpr unsigned kVersion11 = 11;
+    if (head.path.empty()) return bad_request("the request's path is not valid");
+    const auto hosts = std::count_if(
+        head.headers.begin(), head.headers.end(),
+        [](const Header& header) { return equals_ignoring_case(header.first, "host"); });
+    if (hosts == 0 && version >= kVersion11)
+        return bad_request("an HTTP/1.1 request needs a Host header");
+    // Whoever stands between may have looked at another of them.
+    if (hosts > 1)
+        return bad_request(fmt::format("the request has {} Host headers, must have one", hosts));
+    return std::nullopt;
+}
+
+bool waits_for_continue(const RequestHeader& header) {
+    constexpr unsigned kVersion11 = 11;
+    const auto expect = header[http::field::expect];
+    return header.version() >= kVersion11 &&
+           equals_ignoring_case({expect.data(), expect.size()}, "100-continue");
+}
+
+std::optional<ErrorBody> read_failure(const boost::system::error_code& error,
+                                      const ServerOptions& options) {
+    if (error == http::error::header_limit || error == http::error::buffer_overflow)
+        return ErrorBody{.status = 431,
+                         .message = fmt::format("the request's headers are larger than the limit "
+                                                "of {} bytes (max_header)",
+                                                options.max_header_bytes),
+                         .code = "header_too_large"};
+    if (error == http::error::body_limit)
+        return ErrorBody{.status = 413,
+                         .message = fmt::format("the request's body is larger than the limit of "
+                                                "{} bytes (max_body)",
+                                                options.max_body_bytes),
+                         .code = "body_too_large"};
+    if (error == http::error::end_of_stream || error == http::error::partial_message ||
+        error.category() != http::make_error_code(http::error::bad_method).category())
+        return std::nullopt;
+    return bad_request("the request is not valid HTTP/1.1: " + error.message());
+}
+
+ErrorBody lateness(RequestPart part, const ServerOptions& options) {
+    const bool is_body = part == RequestPart::kBody;
+    const std::chrono::duration<double> limit =
+        is_body ? options.idle_timeout : options.header_timeout;
+    return {.status = 408,
+            .message = fmt::format("the request's {} did not come within {} s ({}); send it "
+                                   "again, or faster",
+                                   is_body ? "body" : "header", limit.count(),
+                                   is_body ? "idle_timeout" : "header_timeout"),
+            .code = "request_timeout"};
+}
+
+}  // namespace pagoda::http
