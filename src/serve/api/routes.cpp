@@ -6,25 +6,32 @@
 namespace pagoda::api {
 namespace {
 
+// kLookup: takes microseconds and needs no thread of the handlers' pool.
+enum class Work { kRequest, kLookup };
+// kMonitor: asked all the time by machines, so not worth a line of the log each.
+enum class Asker { kClient, kMonitor };
+
 struct Entry {
     const char* method;
     const char* path;
     void (*handler)(const ApiContext&, http::Request&&, Writer);
+    Work work = Work::kRequest;
+    Asker asker = Asker::kClient;
     bool is_public = false;  // needs no key
 };
 
 constexpr std::array<Entry, 11> kRoutes = {{
     {"POST", "/v1/chat/completions", chat_completions},
     {"POST", "/v1/completions", completions},
-    {"GET", "/v1/models", list_models},
-    {"GET", "/v1/models/*", show_model},
+    {"GET", "/v1/models", list_models, Work::kLookup},
+    {"GET", "/v1/models/*", show_model, Work::kLookup},
     {"POST", "/tokenize", tokenize},
     {"POST", "/detokenize", detokenize},
     {"POST", "/apply-template", apply_template},
-    {"GET", "/health", health, true},
-    {"GET", "/ready", ready, true},
-    {"GET", "/version", version},
-    {"GET", "/metrics", metrics},
+    {"GET", "/health", health, Work::kLookup, Asker::kMonitor, true},
+    {"GET", "/ready", ready, Work::kLookup, Asker::kMonitor, true},
+    {"GET", "/version", version, Work::kLookup},
+    {"GET", "/metrics", metrics, Work::kLookup, Asker::kMonitor},
 }};
 
 }  // namespace
@@ -38,7 +45,9 @@ void add_routes(http::Router& router, const ApiContext& context) {
                             http::Request&& request, std::shared_ptr<http::ResponseWriter> writer) {
                             handler(context, std::move(request), std::move(writer));
                         },
-                    .is_public = entry.is_public});
+                    .is_public = entry.is_public,
+                    .is_immediate = entry.work == Work::kLookup,
+                    .is_quiet = entry.asker == Asker::kMonitor});
     }
 }
 
