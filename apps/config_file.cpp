@@ -6,6 +6,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "config.h"
+#include "text_input.h"
 
 namespace pagoda::apps {
 namespace {
@@ -34,7 +35,9 @@ base::Result<std::vector<std::string>> values_of(const std::string& path, const 
 }
 
 base::Result<Entries> read_entries(const std::string& path) {
-    const std::vector<YAML::Node> documents = YAML::LoadAllFromFile(path);
+    const auto text = read_text_file(path);
+    if (!text) return text.error();
+    const std::vector<YAML::Node> documents = YAML::LoadAll(*text);
     Entries entries;
     if (documents.empty() || (documents.size() == 1 && documents[0].IsNull())) return entries;
     if (documents.size() > 1)
@@ -61,8 +64,6 @@ base::Result<Entries> read_entries(const std::string& path) {
 base::Result<Entries> read_config_file(const std::string& path) {
     try {
         return read_entries(path);
-    } catch (const YAML::BadFile&) {
-        return base::Error{base::ErrorCode::kIo, fmt::format("{}: cannot be read", path)};
     } catch (const YAML::Exception& error) {
         return at(path, error.mark, error.msg);
     }

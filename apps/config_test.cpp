@@ -190,7 +190,9 @@ TEST(ConfigFile, RefusesWhatIsNoMappingOfKeysToValues) {
     EXPECT_NE(file_error("port: \"1\n"), "");
     EXPECT_NE(file_error("a: 1\n---\nb: 2\n").find("holds 2 YAML documents"), std::string::npos);
     EXPECT_EQ(file_error("# nothing\n"), "");
-    EXPECT_EQ(error_of({.file = "/nowhere/x.yaml"}), "/nowhere/x.yaml: cannot be read");
+    EXPECT_EQ(error_of({.file = "/nowhere/x.yaml"}),
+              "/nowhere/x.yaml: cannot be read: No such file or directory");
+    EXPECT_EQ(error_of({.file = "/"}), "/: cannot be read: Is a directory");
 }
 
 TEST(Config, PrintsItselfAsYamlThatReadsBackEqual) {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -17,6 +15,7 @@
 #include "kv/store/kv_store.h"
 #include "progress.h"
 #include "sampling_defaults.h"
+#include "text_input.h"
 
 namespace pagoda::apps {
 namespace {
@@ -33,14 +32,6 @@ Error at_file(const std::string& path, const Error& error) {
 
 }  // namespace
 
-base::Result<std::string> read_text_file(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    if (!file.is_open() || file.bad())
-        return Error{ErrorCode::kIo, fmt::format("{}: cannot be read", path)};
-    return text;
-}
-
 base::Result<std::unique_ptr<text::Tokenizer>> make_tokenizer(
     const formats::Checkpoint& checkpoint) {
     if (!checkpoint.tokenizer)
@@ -53,17 +44,18 @@ base::Result<std::unique_ptr<text::Tokenizer>> make_tokenizer(
 
 base::Result<std::unique_ptr<text::ChatTemplate>> make_chat_template(
     const text::TokenizerSpec& spec, const std::string& file) {
-    std::string source = spec.chat_template;
-    if (!file.empty()) {
-        auto text = read_text_file(file);
-        if (!text) return std::move(text).error();
-        source = std::move(text).value();
+    if (file.empty()) {
+        if (spec.chat_template.empty() && spec.named_chat_templates.empty())
+            return std::unique_ptr<text::ChatTemplate>();
+        auto compiled = text::ChatTemplate::compile(spec.chat_template, spec.named_chat_templates);
+        if (!compiled) return at_file("chat template", compiled.error());
+        return compiled;
     }
-    if (source.empty() && (!file.empty() || spec.named_chat_templates.empty()))
-        return std::unique_ptr<text::ChatTemplate>();
-    auto compiled = file.empty() ? text::ChatTemplate::compile(source, spec.named_chat_templates)
-                                 : text::ChatTemplate::compile(source);
-    if (!compiled) return at_file(file.empty() ? "chat template" : file, compiled.error());
+    const auto source = read_text_file(file);
+    if (!source) return source.error();
+    if (source->empty()) return base::invalid(fmt::format("{}: the chat template is empty", file));
+    auto compiled = text::ChatTemplate::compile(*source);
+    if (!compiled) return at_file(file, compiled.error());
     return compiled;
 }
 

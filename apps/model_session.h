@@ -35,8 +35,6 @@ struct TextParts {
 [[nodiscard]] base::Result<std::unique_ptr<text::ChatTemplate>> make_chat_template(
     const text::TokenizerSpec& spec, const std::string& file);
 
-[[nodiscard]] base::Result<std::string> read_text_file(const std::string& path);
-
 class ModelSession {
   public:
     // Reads the file's header, makes the threads and plans the memory; refuses what can't be run or

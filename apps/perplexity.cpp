@@ -11,7 +11,7 @@
 #include "model_config.h"
 #include "model_session.h"
 #include "progress.h"
-#include "prompt.h"
+#include "text_input.h"
 
 namespace pagoda::apps {
 namespace {

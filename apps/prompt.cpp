@@ -1,11 +1,5 @@
 #include "prompt.h"
 
-#include <array>
-#include <cerrno>
-#include <system_error>
-
-#include <unistd.h>
-
 #include "command.h"
 
 namespace pagoda::apps {
@@ -39,21 +33,6 @@ base::Result<std::vector<base::TokenId>> parse_ids(std::string_view text, std::i
         if (!id) return id.error();
         ids.push_back(static_cast<base::TokenId>(*id));
         text.remove_prefix(word.size());
-    }
-}
-
-base::Result<std::string> read_standard_input() {
-    std::string text;
-    std::array<char, 1U << 16> chunk{};
-    while (true) {
-        const ssize_t got = read(STDIN_FILENO, chunk.data(), chunk.size());
-        if (got == 0) return text;
-        if (got > 0) {
-            text.append(chunk.data(), static_cast<std::size_t>(got));
-        } else if (errno != EINTR) {
-            return base::Error{base::ErrorCode::kIo, "standard input can't be read: " +
-                                                         std::generic_category().message(errno)};
-        }
     }
 }
 

@@ -23,7 +23,4 @@ namespace pagoda::apps {
 [[nodiscard]] base::Result<std::vector<base::TokenId>> parse_ids(std::string_view text,
                                                                  std::int64_t vocab_size);
 
-// All of standard input, byte for byte.
-[[nodiscard]] base::Result<std::string> read_standard_input();
-
 }  // namespace pagoda::apps

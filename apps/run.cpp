@@ -14,6 +14,7 @@
 #include "model_session.h"
 #include "prompt.h"
 #include "sampling_options.h"
+#include "text_input.h"
 
 namespace pagoda::apps {
 namespace {

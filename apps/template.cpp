@@ -1,12 +1,15 @@
 // pagoda template: the prompt that a chat template makes of messages.
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include <fmt/core.h>
 
+#include "base/terminal_text.h"
 #include "commands.h"
 #include "model_session.h"
-#include "prompt.h"
+#include "text_input.h"
 
 namespace pagoda::apps {
 namespace {
@@ -39,6 +42,46 @@ base::Status read_switch(const Json& body, std::string_view name, bool& target) 
     return {};
 }
 
+base::Status read_text(const Json& body, std::string_view name, std::string& target) {
+    const Json* value = member(body, name);
+    if (value == nullptr) return {};
+    if (!value->is_string()) return bad_member(name, "a string", *value);
+    target = value->as_string();
+    return {};
+}
+
+// The variables of chat_template_kwargs, and reasoning_effort, which is one of them in the API too.
+base::Status read_variables(const Json& body, Json& variables) {
+    if (const Json* kwargs = member(body, "chat_template_kwargs")) {
+        if (!kwargs->is_object()) return bad_member("chat_template_kwargs", "an object", *kwargs);
+        variables = *kwargs;
+    }
+    std::string effort;
+    base::Status status = read_text(body, "reasoning_effort", effort);
+    if (!effort.empty() && variables.find("reasoning_effort") == nullptr)
+        variables.set("reasoning_effort", effort);
+    return status;
+}
+
+constexpr std::array<std::string_view, 8> kMembers = {"messages",
+                                                      "tools",
+                                                      "documents",
+                                                      "add_generation_prompt",
+                                                      "continue_final_message",
+                                                      "chat_template",
+                                                      "chat_template_kwargs",
+                                                      "reasoning_effort"};
+
+// Members that are no part of a prompt: a chat body has many, and one of them may be misspelt.
+std::string other_members(const Json& body) {
+    std::string names;
+    for (const auto& [name, value] : body.as_object()) {
+        if (std::find(kMembers.begin(), kMembers.end(), name) == kMembers.end())
+            names += (names.empty() ? "" : ", ") + name;
+    }
+    return names;
+}
+
 // An OpenAI chat body, or its messages alone.
 base::Result<text::ChatInput> read_body(const Json& body) {
     text::ChatInput input;
@@ -49,13 +92,10 @@ base::Result<text::ChatInput> read_body(const Json& body) {
     }
     if (member(body, "messages") == nullptr)
         return base::invalid("must be an object with messages, or an array of messages");
-    if (const Json* kwargs = member(body, "chat_template_kwargs")) {
-        if (!kwargs->is_object())
-            return bad_member("chat_template_kwargs", "an object", *kwargs).error();
-        input.kwargs = *kwargs;
-    }
-    base::Status status = read_list(body, "messages", input.messages);
+    base::Status status = read_variables(body, input.kwargs);
+    if (status) status = read_list(body, "messages", input.messages);
     if (status) status = read_list(body, "tools", input.tools);
+    if (status) status = read_text(body, "chat_template", input.template_name);
     if (status) status = read_list(body, "documents", input.documents);
     if (status) status = read_switch(body, "continue_final_message", input.continue_final_message);
     input.add_generation_prompt = !input.continue_final_message;
@@ -72,6 +112,10 @@ base::Result<text::ChatInput> read_input(const std::string& path) {
     const auto body = Json::parse(*text);
     auto input = body ? read_body(*body) : base::Result<text::ChatInput>(body.error());
     if (!input) return base::invalid(fmt::format("{}: {}", path, input.error().message));
+    if (!body->is_object()) return input;
+    if (const std::string names = other_members(*body); !names.empty())
+        fmt::print(stderr, "{}: no part of the prompt, and left out: {}\n", path,
+                   base::terminal_line(names));
     return input;
 }
 
@@ -97,6 +141,17 @@ struct Parts {
     std::unique_ptr<text::ChatTemplate> chat_template;
     std::unique_ptr<text::Tokenizer> tokenizer;  // null without a model
 };
+
+// chat_template of the body is one of the model's templates by its name, or a template itself.
+base::Status use_template_of_body(Parts& parts, text::ChatInput& input) {
+    if (input.template_name.empty() || parts.chat_template->has(input.template_name)) return {};
+    auto compiled = text::ChatTemplate::compile(input.template_name);
+    if (!compiled)
+        return base::Error{compiled.error().code, "chat_template: " + compiled.error().message};
+    parts.chat_template = std::move(compiled).value();
+    input.template_name.clear();
+    return {};
+}
 
 base::Result<Parts> open_parts(const std::optional<std::string>& model, const std::string& file) {
     Parts parts;
@@ -124,10 +179,16 @@ ExitCode render(const Arguments& arguments) {
     if (!model && !file)
         return bad_usage(base::invalid("template needs a MODEL or --template-file"));
     if (!messages) return bad_usage(base::invalid("template needs --messages FILE.json"));
-    const auto parts = open_parts(model, file.value_or(""));
+    auto parts = open_parts(model, file.value_or(""));
     if (!parts) return fail(parts.error());
     auto input = read_input(*messages);
     if (!input) return fail(input.error());
+    if (file && !input->template_name.empty())
+        return bad_usage(base::invalid(fmt::format(
+            "{} has a chat_template and --template-file is given; leave one of them out",
+            *messages)));
+    if (const auto status = use_template_of_body(*parts, *input); !status)
+        return fail(status.error());
     if (parts->tokenizer) input->use_tokens_of(*parts->tokenizer);
     if (const auto status = set_variables(arguments.values("var"), *input); !status)
         return bad_usage(status.error());

@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "model_session.h"
 #include "prompt.h"
+#include "text_input.h"
 
 namespace pagoda::apps {
 namespace {

@@ -226,6 +226,33 @@ class Text(Cli):
                     file.write_text(json.dumps({"messages": prompt["messages"], "add_generation_prompt": True}))
                     self.assertEqual(self.succeed("template", model(), "--messages", file).decode(), prompt["text"])
 
+    def test_template_says_which_members_it_leaves_out(self):
+        body = {"messages": [{"role": "user", "content": "Hi"}], "model": "x", "add_generaton_prompt": False}
+        done = pagoda("template", model(), "--messages", "-", text=json.dumps(body).encode())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, b"-: no part of the prompt, and left out: model, add_generaton_prompt\n")
+        known = {"messages": body["messages"], "tools": None, "documents": [], "add_generation_prompt": True,
+                 "continue_final_message": False, "chat_template_kwargs": {}, "reasoning_effort": "low", "chat_template": "default"}
+        done = pagoda("template", model(), "--messages", "-", text=json.dumps(known).encode())
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertTrue(done.stdout.endswith(b"<|im_start|>assistant\n"))
+
+    def test_template_of_the_body_sees_its_documents_and_variables(self):
+        body = {"messages": [{"role": "user", "content": "Hi"}], "documents": [{"text": "facts"}], "add_generation_prompt": False,
+                "chat_template_kwargs": {"tone": "dry"}, "reasoning_effort": "low",
+                "chat_template": "{{ documents[0].text }} {{ tone }} {{ reasoning_effort }} {{ add_generation_prompt }}"}
+        self.assertEqual(self.succeed("template", model(), "--messages", "-", text=json.dumps(body).encode()), b"facts dry low False")
+        with tempfile.NamedTemporaryFile("w", suffix=".jinja") as other:
+            other.write("other")
+            other.flush()
+            twice = self.refuse(2, "template", "--template-file", other.name, "--messages", "-", text=json.dumps(body).encode())
+        self.assertIn("leave one of them out", twice)
+        empty = self.refuse(1, "template", "--template-file", os.devnull, "--messages", "-", text=json.dumps(body).encode())
+        self.assertIn("the chat template is empty", empty)
+        body["chat_template"] = "{{ broken"
+        message = self.refuse(1, "template", model(), "--messages", "-", text=json.dumps(body).encode())
+        self.assertIn("chat_template: ", message)
+
     def test_a_template_file_sees_variables_and_its_own_complaint_comes_back(self):
         with tempfile.TemporaryDirectory() as folder:
             source, messages = Path(folder, "t.jinja"), Path(folder, "m.json")
