@@ -4,8 +4,11 @@
 
 #include <fmt/core.h>
 
+#include "bench_baseline.h"
+#include "bench_options.h"
 #include "commands.h"
 #include "engine_load.h"
+#include "kernels/registry.h"
 #include "matrix_work.h"
 #include "model_config.h"
 #include "model_session.h"
@@ -16,19 +19,20 @@ namespace {
 using base::Json;
 
 struct Row {
-    std::int64_t concurrency = 1, depth = 0;
+    std::int64_t concurrency = 1, depth = 0, prompt_tokens = 0, output_tokens = 0;
     std::optional<double> prefill_rate, prefill_share;  // none: lost in noise
     double decode_rate = 0, decode_share = 0;
 };
 
 struct Bench {
-    std::int64_t prompt_tokens = 0, output_tokens = 0, repeat = 0;
+    std::int64_t repeat = 0;
     std::int64_t step_tokens = 0;  // max_num_batched_tokens
-    std::vector<std::int64_t> concurrencies, depths;
+    std::vector<std::int64_t> prompts, outputs, concurrencies, depths;
 
     [[nodiscard]] LoadShape shape(const Row& row) const {
-        LoadShape shape{.concurrency = row.concurrency, .prompt_tokens = row.depth + prompt_tokens};
-        shape.output_tokens = decode_output_tokens(shape, step_tokens, repeat * output_tokens);
+        LoadShape shape{.concurrency = row.concurrency,
+                        .prompt_tokens = row.depth + row.prompt_tokens};
+        shape.output_tokens = decode_output_tokens(shape, step_tokens, repeat * row.output_tokens);
         return shape;
     }
     // Positions that one sequence of a row takes.
@@ -37,55 +41,38 @@ struct Bench {
     }
     [[nodiscard]] std::vector<Row> rows() const {
         std::vector<Row> all;
-        for (const std::int64_t depth : depths) {
-            for (const std::int64_t concurrency : concurrencies)
-                all.push_back({.concurrency = concurrency, .depth = depth});
+        for (const std::int64_t prompt : prompts) {
+            for (const std::int64_t output : outputs) {
+                for (const std::int64_t depth : depths) {
+                    for (const std::int64_t concurrency : concurrencies)
+                        all.push_back({.concurrency = concurrency,
+                                       .depth = depth,
+                                       .prompt_tokens = prompt,
+                                       .output_tokens = output});
+                }
+            }
         }
         return all;
     }
 };
 
-base::Result<std::vector<std::int64_t>> parse_list(const Arguments& arguments,
-                                                   std::string_view option,
-                                                   std::string_view fallback, std::int64_t least,
-                                                   std::int64_t most) {
-    const std::string text = arguments.value(option).value_or(std::string(fallback));
-    std::string_view left = text;
-    std::vector<std::int64_t> values;
-    while (true) {
-        const std::size_t comma = left.find(',');
-        const auto value =
-            parse_integer(fmt::format("--{}", option), left.substr(0, comma), least, most);
-        if (!value) return value.error();
-        values.push_back(*value);
-        if (comma == std::string_view::npos) return values;
-        left.remove_prefix(comma + 1);
-    }
-}
-
 base::Result<Bench> read_bench(const Arguments& arguments) {
     constexpr std::int64_t kMostTokens = 1 << 20;
-    const auto prompt = arguments.integer("prompt-tokens", 512, 1, kMostTokens);
-    const auto output = arguments.integer("output-tokens", 64, 1, kMostTokens);
+    auto prompts = integer_list(arguments, "prompt-tokens", "512", 1, kMostTokens);
+    if (!prompts) return prompts.error();
+    auto outputs = integer_list(arguments, "output-tokens", "64", 1, kMostTokens);
+    if (!outputs) return outputs.error();
     const auto repeat = arguments.integer("repeat", 3, 1, 100);
-    for (const auto* value : {&prompt, &output, &repeat}) {
-        if (!*value) return value->error();
-    }
-    auto concurrencies = parse_list(arguments, "concurrency", "1,4,8,16,32", 1, 4096);
+    if (!repeat) return repeat.error();
+    auto concurrencies = integer_list(arguments, "concurrency", "1,4,8,16,32", 1, 4096);
     if (!concurrencies) return concurrencies.error();
-    auto depths = parse_list(arguments, "depth", "0,4096", 0, kMostTokens);
+    auto depths = integer_list(arguments, "depth", "0,4096", 0, kMostTokens);
     if (!depths) return depths.error();
-    return Bench{.prompt_tokens = *prompt,
-                 .output_tokens = *output,
-                 .repeat = *repeat,
+    return Bench{.repeat = *repeat,
+                 .prompts = std::move(prompts).value(),
+                 .outputs = std::move(outputs).value(),
                  .concurrencies = std::move(concurrencies).value(),
                  .depths = std::move(depths).value()};
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t middle = values.size() / 2;
-    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 // Prefill of prompt_tokens behind `depth` others: the time of all less the time of those before,
@@ -106,7 +93,7 @@ base::Result<std::optional<double>> prefill_rate(engine::Engine& engine, const B
     }
     const double took = median(whole) - (before.empty() ? 0 : median(before));
     if (took <= 0) return std::optional<double>();
-    return std::optional(static_cast<double>(row.concurrency * bench.prompt_tokens) / took);
+    return std::optional(static_cast<double>(row.concurrency * row.prompt_tokens) / took);
 }
 
 base::Status measure_row(engine::Engine& engine, const Bench& bench, const MatrixWork& work,
@@ -114,7 +101,7 @@ base::Status measure_row(engine::Engine& engine, const Bench& bench, const Matri
     constexpr double kGiga = 1e9;
     const auto prefill = prefill_rate(engine, bench, row);
     if (!prefill) return prefill.error();
-    const auto decode = decode_rates(engine, bench.shape(row), bench.output_tokens, bench.repeat);
+    const auto decode = decode_rates(engine, bench.shape(row), row.output_tokens, bench.repeat);
     if (!decode) return decode.error();
     row.prefill_rate = *prefill;
     if (*prefill) row.prefill_share = **prefill * work.layer_seconds;
@@ -126,16 +113,33 @@ base::Status measure_row(engine::Engine& engine, const Bench& bench, const Matri
     return {};
 }
 
-Json row_json(const Bench& bench, const Row& row) {
+// What the shares of the roof were in an earlier run.
+struct Before {
+    std::optional<double> prefill_share, decode_share;
+};
+
+Before record(BenchBaseline& baseline, const Row& row) {
+    const std::string key = fmt::format("depth {} concurrency {} prompt {} output {}", row.depth,
+                                        row.concurrency, row.prompt_tokens, row.output_tokens);
+    Before before;
+    if (row.prefill_share)
+        before.prefill_share = baseline.record(key + " prefill", *row.prefill_share);
+    before.decode_share = baseline.record(key + " decode", row.decode_share);
+    return before;
+}
+
+Json row_json(const Row& row, const Before& before) {
     Json json = Json::object();
-    json.set("prompt_tokens", bench.prompt_tokens);
-    json.set("output_tokens", bench.output_tokens);
+    json.set("prompt_tokens", row.prompt_tokens);
+    json.set("output_tokens", row.output_tokens);
     json.set("concurrency", row.concurrency);
     json.set("depth", row.depth);
     json.set("prefill_tok_s", row.prefill_rate ? Json(*row.prefill_rate) : Json());
     json.set("decode_tok_s", row.decode_rate);
     json.set("prefill_share", row.prefill_share ? Json(*row.prefill_share) : Json());
     json.set("decode_share", row.decode_share);
+    if (before.prefill_share) json.set("baseline_prefill_share", *before.prefill_share);
+    if (before.decode_share) json.set("baseline_decode_share", *before.decode_share);
     return json;
 }
 
@@ -159,24 +163,31 @@ std::vector<Row> rows_that_fit(const Bench& bench, const ModelSession& session) 
     return rows;
 }
 
-void print_header(bool as_json) {
-    if (!as_json)
-        fmt::print("{:>6} {:>12} {:>14} {:>8} {:>14} {:>8}\n", "depth", "concurrency",
-                   "prefill tok/s", "share", "decode tok/s", "share");
+void print_header(bool is_compared) {
+    const std::string_view change = is_compared ? "   change" : "";
+    fmt::print("{:>6} {:>7} {:>6} {:>11} {:>14} {:>8}{} {:>14} {:>8}{}\n", "depth", "prompt",
+               "output", "concurrency", "prefill tok/s", "share", change, "decode tok/s", "share",
+               change);
 }
 
-void print_row(const Row& row) {
+void print_row(const Row& row, const Before& before, bool is_compared) {
+    const auto change = [&](std::optional<double> earlier, double now) {
+        return is_compared ? fmt::format(" {:>8}", change_text(earlier, now)) : std::string();
+    };
     const std::string prefill =
         row.prefill_rate
-            ? fmt::format("{:>14.1f} {:>7.1f}%", *row.prefill_rate, *row.prefill_share * 100)
-            : fmt::format("{:>14} {:>8}", "too noisy", "-");
-    fmt::print("{:>6} {:>12} {} {:>14.1f} {:>7.1f}%\n", row.depth, row.concurrency, prefill,
-               row.decode_rate, row.decode_share * 100);
+            ? fmt::format("{:>14.1f} {:>7.1f}%{}", *row.prefill_rate, *row.prefill_share * 100,
+                          change(before.prefill_share, *row.prefill_share))
+            : fmt::format("{:>14} {:>8}{}", "too noisy", "-", is_compared ? "        -" : "");
+    fmt::print("{:>6} {:>7} {:>6} {:>11} {} {:>14.1f} {:>7.1f}%{}\n", row.depth, row.prompt_tokens,
+               row.output_tokens, row.concurrency, prefill, row.decode_rate, row.decode_share * 100,
+               change(before.decode_share, row.decode_share));
     std::fflush(stdout);
 }
 
 // The roof is measured before the engine takes the threads.
-ExitCode run_rows(const Bench& bench, ModelSession& session, bool as_json) {
+ExitCode run_rows(const Bench& bench, ModelSession& session, BenchBaseline& baseline,
+                  bool as_json) {
     std::vector<Row> rows = rows_that_fit(bench, session);
     if (rows.empty()) return fail(base::invalid("no row fits; lower --depth or --concurrency"));
     const kernels::Roof roof = kernels::measure_roof(session.device(), true);
@@ -184,16 +195,18 @@ ExitCode run_rows(const Bench& bench, ModelSession& session, bool as_json) {
     if (const auto status = session.start(session.default_name()); !status)
         return fail(status.error());
     Json list = Json::array();
-    print_header(as_json);
+    if (!as_json) print_header(baseline.is_compared());
     for (Row& row : rows) {
         if (const auto status = measure_row(session.engine(), bench, work, roof, row); !status)
             return fail(status.error());
-        if (!as_json) print_row(row);
+        const Before before = record(baseline, row);
+        if (!as_json) print_row(row, before, baseline.is_compared());
         if (as_json)
             fmt::print(stderr, "measured depth {} with {} sequences\n", row.depth, row.concurrency);
-        list.push_back(row_json(bench, row));
+        list.push_back(row_json(row, before));
     }
     if (as_json) fmt::print("{}\n", list.dump());
+    if (const auto status = baseline.save(); !status) return fail(status.error());
     return ExitCode::kSuccess;
 }
 
@@ -215,7 +228,14 @@ ExitCode bench_engine(const Arguments& arguments) {
     auto session = ModelSession::open(*arguments.positional("MODEL"), *settings, logger);
     if (!session) return fail(session.error());
     fmt::print(stderr, "{}\n", (*session)->describe());
-    return run_rows(*bench, **session, arguments.has("json"));
+    // A share of one model says nothing about another's.
+    auto baseline = BenchBaseline::open(
+        arguments,
+        fmt::format("{}, kernels {}, {} threads, {}", kernels::cpu_model_name(),
+                    (*session)->device().kernels->name, (*session)->device().team->num_threads(),
+                    (*session)->default_name()));
+    if (!baseline) return bad_usage(baseline.error());
+    return run_rows(*bench, **session, *baseline, arguments.has("json"));
 }
 
 }  // namespace
@@ -224,11 +244,13 @@ CommandSpec bench_engine_command() {
     return {.name = "bench engine",
             .summary = "Measure prefill and decode, without a server",
             .positionals = {kModel},
-            .options = {{"prompt-tokens", "N", "tokens of a prompt (default: 512)"},
-                        {"output-tokens", "N", "tokens of a decode measurement (default: 64)"},
+            .options = {{"prompt-tokens", "N,N", "tokens of a prompt (default: 512)"},
+                        {"output-tokens", "N,N", "tokens of a decode measurement (default: 64)"},
                         {"concurrency", "N,N", "sequences at once (default: 1,4,8,16,32)"},
                         {"depth", "N,N", "tokens before the prompt (default: 0,4096)"},
                         {"repeat", "N", "runs, of which the median counts (default: 3)"},
+                        kBaselineOption,
+                        kSaveBaselineOption,
                         kJsonOption,
                         kConfigOption},
             .config_uses = kUsesModel,

@@ -8,6 +8,7 @@ namespace pagoda::apps {
 [[nodiscard]] CommandSpec serve_command();
 [[nodiscard]] CommandSpec run_command();
 [[nodiscard]] CommandSpec bench_engine_command();
+[[nodiscard]] CommandSpec bench_kernels_command();
 [[nodiscard]] CommandSpec bench_roof_command();
 [[nodiscard]] CommandSpec tokenize_command();
 [[nodiscard]] CommandSpec detokenize_command();

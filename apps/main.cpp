@@ -14,10 +14,10 @@ int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);
     pagoda::formats::install_truncation_guard();
     const std::array commands = {
-        apps::serve_command(),      apps::run_command(),         apps::tokenize_command(),
-        apps::detokenize_command(), apps::template_command(),    apps::perplexity_command(),
-        apps::inspect_command(),    apps::kernels_command(),     apps::bench_roof_command(),
-        apps::version_command(),    apps::bench_engine_command()};
+        apps::serve_command(),      apps::run_command(),          apps::tokenize_command(),
+        apps::detokenize_command(), apps::template_command(),     apps::perplexity_command(),
+        apps::inspect_command(),    apps::kernels_command(),      apps::bench_roof_command(),
+        apps::version_command(),    apps::bench_engine_command(), apps::bench_kernels_command()};
     const apps::ParsedCommand parsed = apps::parse_command_line(argc, argv, commands);
     if (parsed.command == nullptr) return static_cast<int>(parsed.status);
     const apps::ExitCode status = parsed.command->run(parsed.arguments);

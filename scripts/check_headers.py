@@ -31,7 +31,7 @@ def check(root, build, jobs):
     cache = build / "checks" / "headers.json"
     passed = set(json.loads(cache.read_text())) if cache.is_file() else set()
     headers = [p for p in source_tree.files(root, (".h",))
-               if p.parts[0] in ("src", "apps", "tests", "fuzz", "bench") and not p.name.endswith("_inl.h")]
+               if p.parts[0] in ("src", "apps", "tests", "fuzz") and not p.name.endswith("_inl.h")]
     keys = {p: hashes.of(p, flags.of(p)) for p in headers}
     todo = [p for p in headers if keys[p] not in passed]
     with ThreadPoolExecutor(jobs) as pool:

@@ -32,12 +32,10 @@ clang_release() {
 }
 
 benches() {
-    local status=0 bench
+    local status=0
     mkdir -p build/bench
-    while IFS= read -r bench; do
-        "$bench" --benchmark_out="build/bench/$(basename "$bench").json" --benchmark_out_format=json || status=1
-    done < <(find build/clang/bench -name '*_bench' -type f -executable | sort)
     build/release/apps/pagoda bench roof --json >build/bench/roof.json || status=1
+    build/release/apps/pagoda bench kernels --types all --rows 1,2,4,8,16,32,64,128,512 --json >build/bench/kernels.json || status=1
     env -u PAGODA_MODEL build/release/apps/pagoda bench engine "$PAGODA_MODEL" --json >build/bench/engine.json || status=1
     return "$status"
 }

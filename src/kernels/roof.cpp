@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "kernels/registry.h"
-#include "tensor/aligned_buffer.h"
 
 namespace pagoda::kernels {
 namespace {
@@ -44,7 +43,7 @@ double seconds_of(const DeviceContext& device, bool all_threads, const Job& job)
 using PeakLoop = double (*)(std::int64_t rounds) noexcept;
 
 // 10^9 operations per second.
-double peak_rate(const DeviceContext& device, bool all_threads, PeakLoop loop) {
+double peak_rate(const DeviceContext& device, bool all_threads, PeakLoop loop, int tries) {
     constexpr std::int64_t kProbeRounds = 20'000;
     double operations = 0;
     const double probe =
@@ -54,33 +53,11 @@ double peak_rate(const DeviceContext& device, bool all_threads, PeakLoop loop) {
         std::clamp(kTryNanoseconds * 1e-9 / std::max(probe, 1e-7), 1.0, 1e6) * kProbeRounds);
     const int threads = all_threads ? device.team->num_threads() : 1;
     double best = 0;
-    for (int attempt = 0; attempt < kTries; ++attempt) {
+    for (int attempt = 0; attempt < tries; ++attempt) {
         const double seconds =
             seconds_of(device, all_threads, [&](int, int) { static_cast<void>(loop(rounds)); });
         const double done = operations / kProbeRounds * static_cast<double>(rounds) * threads;
         best = std::max(best, done / seconds * 1e-9);
-    }
-    return best;
-}
-
-double read_rate(const DeviceContext& device, bool all_threads) {
-    tensor::AlignedBuffer buffer(roof_read_bytes());
-    // Touched by whoever reads it later, and filled: untouched pages are all one page of zeros.
-    const auto slice = [&](int thread, int threads) {
-        const std::size_t size = buffer.bytes() / static_cast<std::size_t>(threads) / 512 * 512;
-        return std::span(buffer.data() + static_cast<std::size_t>(thread) * size, size);
-    };
-    seconds_of(device, all_threads, [&](int thread, int threads) {
-        std::ranges::fill(slice(thread, threads), std::byte{1});
-    });
-    double best = 0;
-    for (int attempt = 0; attempt < kTries; ++attempt) {
-        const double seconds = seconds_of(device, all_threads, [&](int thread, int threads) {
-            const std::span<std::byte> own = slice(thread, threads);
-            volatile std::uint64_t sink = device.kernels->read_memory(own.data(), own.size());
-            static_cast<void>(sink);
-        });
-        best = std::max(best, static_cast<double>(buffer.bytes()) / seconds * 1e-9);
     }
     return best;
 }
@@ -108,15 +85,49 @@ std::size_t roof_read_bytes() {
     return std::clamp(4 * largest, 64 * kMebibyte, most) / 4096 * 4096;
 }
 
+double RoofMeter::int8_gops(int tries) const {
+    return peak_rate(device_, all_threads_, device_.kernels->peak_int8, tries);
+}
+
+double RoofMeter::f32_gflops(int tries) const {
+    return peak_rate(device_, all_threads_, device_.kernels->peak_f32, tries);
+}
+
+double RoofMeter::bf16_gflops(int tries) const {
+    if (!contains(detect_cpu_features(), CpuFeature::kAvx512Bf16)) return 0;
+    return peak_rate(device_, all_threads_, device_.kernels->peak_bf16, tries);
+}
+
+double RoofMeter::read_gb_s(int tries) {
+    const auto slice = [this](int thread, int threads) {
+        const std::size_t size = read_.bytes() / static_cast<std::size_t>(threads) / 512 * 512;
+        return std::span(read_.data() + static_cast<std::size_t>(thread) * size, size);
+    };
+    if (read_.bytes() == 0) {
+        read_ = tensor::AlignedBuffer(roof_read_bytes());
+        // Touched by whoever reads it later, and filled: untouched pages are all one page of zeros.
+        seconds_of(device_, all_threads_, [&](int thread, int threads) {
+            std::ranges::fill(slice(thread, threads), std::byte{1});
+        });
+    }
+    double best = 0;
+    for (int attempt = 0; attempt < tries; ++attempt) {
+        const double seconds = seconds_of(device_, all_threads_, [&](int thread, int threads) {
+            const std::span<std::byte> own = slice(thread, threads);
+            volatile std::uint64_t sink = device_.kernels->read_memory(own.data(), own.size());
+            static_cast<void>(sink);
+        });
+        best = std::max(best, static_cast<double>(read_.bytes()) / seconds * 1e-9);
+    }
+    return best;
+}
+
 Roof measure_roof(const DeviceContext& device, bool all_threads) {
-    const Kernels& kernels = *device.kernels;
-    Roof roof;
-    roof.int8_gops = peak_rate(device, all_threads, kernels.peak_int8);
-    roof.f32_gflops = peak_rate(device, all_threads, kernels.peak_f32);
-    if (contains(detect_cpu_features(), CpuFeature::kAvx512Bf16))
-        roof.bf16_gflops = peak_rate(device, all_threads, kernels.peak_bf16);
-    roof.read_gb_s = read_rate(device, all_threads);
-    return roof;
+    RoofMeter meter(device, all_threads);
+    return {.int8_gops = meter.int8_gops(kTries),
+            .bf16_gflops = meter.bf16_gflops(kTries),
+            .f32_gflops = meter.f32_gflops(kTries),
+            .read_gb_s = meter.read_gb_s(kTries)};
 }
 
 }  // namespace pagoda::kernels

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "kernels/ops/device_context.h"
+#include "tensor/aligned_buffer.h"
 
 namespace pagoda::kernels {
 
@@ -16,8 +17,26 @@ struct Roof {
     double read_gb_s = 0;  // from memory, not from a cache
 };
 
-// Of all threads of the team together (by the clock on the wall), or of one alone (by its CPU
-// time).
+// Parts of the roof one by one, so that each can be measured right beside what it judges. Of all
+// threads of the team together (by the clock on the wall), or of one alone (by its CPU time).
+class RoofMeter {
+  public:
+    RoofMeter(const DeviceContext& device, bool all_threads)
+        : device_(device), all_threads_(all_threads) {}
+
+    // Each the best of `tries`, of about 20 ms or one reading of roof_read_bytes().
+    [[nodiscard]] double int8_gops(int tries) const;
+    [[nodiscard]] double f32_gflops(int tries) const;
+    [[nodiscard]] double bf16_gflops(int tries) const;  // 0: no such instruction
+    [[nodiscard]] double read_gb_s(int tries);          // keeps what it reads until its own end
+
+  private:
+    const DeviceContext& device_;
+    const bool all_threads_;
+    tensor::AlignedBuffer read_;
+};
+
+// The whole of it, with all threads or one.
 [[nodiscard]] Roof measure_roof(const DeviceContext& device, bool all_threads);
 
 // Bytes that measure_roof reads: four times the largest cache, within 64 MiB and 1 GiB and a

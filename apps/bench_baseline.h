@@ -1,0 +1,42 @@
+#pragma once
+// BenchBaseline: the shares of the roof of an earlier run, saved to a file, that a later run is
+// compared with. Shares, not rates: they carry over between clocks and neighbours. One thread.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "command.h"
+
+namespace pagoda::apps {
+
+// The options of a command that can be compared: --baseline and --save-baseline.
+inline constexpr OptionSpec kBaselineOption = {
+    "baseline", "FILE", "compare with the shares of the roof that an earlier run saved"};
+inline constexpr OptionSpec kSaveBaselineOption = {
+    "save-baseline", "FILE", "save this run's shares of the roof, to be compared with later"};
+
+class BenchBaseline {
+  public:
+    // Reads --baseline. A file that is missing or damaged is an error, one of another machine a
+    // line on standard error. `machine`: the CPU and the number of threads.
+    [[nodiscard]] static base::Result<BenchBaseline> open(const Arguments& arguments,
+                                                          std::string machine);
+
+    [[nodiscard]] bool is_compared() const { return !before_.empty(); }
+    // Takes a share of this run, and gives the one of the earlier run. Keys say what was measured
+    // and are never parsed.
+    std::optional<double> record(const std::string& key, double share);
+    // Writes --save-baseline, as a whole or not at all.
+    [[nodiscard]] base::Status save() const;
+
+  private:
+    std::string machine_, save_path_;
+    std::map<std::string, double> before_, now_;
+};
+
+// "+3.1%" of the earlier share, "new" without one.
+[[nodiscard]] std::string change_text(std::optional<double> before, double now);
+
+}  // namespace pagoda::apps

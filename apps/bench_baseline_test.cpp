@@ -1,0 +1,67 @@
+#include "bench_baseline.h"
+
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace pagoda::apps {
+namespace {
+
+std::string path_of(std::string_view name) {
+    return testing::TempDir() + std::string(name);
+}
+
+Arguments arguments(std::string_view option, const std::string& path) {
+    Arguments given;
+    given.options[std::string(option)] = {path};
+    return given;
+}
+
+TEST(BenchBaseline, WhatOneRunSavesTheNextIsComparedWith) {
+    const std::string path = path_of("saved.json");
+    auto first = BenchBaseline::open(arguments("save-baseline", path), "a machine");
+    ASSERT_TRUE(first.ok());
+    EXPECT_FALSE(first->is_compared());
+    EXPECT_EQ(first->record("linear Q4_0", 0.5), std::nullopt);
+    ASSERT_TRUE(first->save().ok());
+    auto second = BenchBaseline::open(arguments("baseline", path), "a machine");
+    ASSERT_TRUE(second.ok()) << second.error().message;
+    EXPECT_TRUE(second->is_compared());
+    EXPECT_EQ(second->record("linear Q4_0", 0.6), 0.5);
+    EXPECT_EQ(second->record("linear Q8_0", 0.6), std::nullopt);
+}
+
+TEST(BenchBaseline, AFileThatIsNoneIsRefusedWithTheReason) {
+    const auto error_of = [](const std::string& text) {
+        const std::string path = path_of("damaged.json");
+        std::ofstream(path) << text;
+        const auto opened = BenchBaseline::open(arguments("baseline", path), "a machine");
+        return opened.ok() ? std::string() : opened.error().message;
+    };
+    for (const char* text :
+         {"", "[]", "{\"version\":2}", "{\"version\":1,\"shares\":{}}",
+          "{\"version\":1,\"shares\":{\"a\":0}}", "{\"version\":1,\"shares\":{\"a\":\"x\"}}"})
+        EXPECT_NE(error_of(text).find("is no baseline: "), std::string::npos) << text;
+    EXPECT_EQ(error_of("{\"version\":1,\"shares\":{\"a\":0.5}}"), "");
+    const auto missing =
+        BenchBaseline::open(arguments("baseline", path_of("missing/x.json")), "a machine");
+    ASSERT_FALSE(missing.ok());
+    EXPECT_NE(missing.error().message.find("can't be read"), std::string::npos);
+}
+
+TEST(BenchBaseline, APlaceThatCannotBeWrittenIsAnError) {
+    auto baseline =
+        BenchBaseline::open(arguments("save-baseline", path_of("missing/x.json")), "a machine");
+    ASSERT_TRUE(baseline.ok());
+    EXPECT_FALSE(baseline->save().ok());
+}
+
+TEST(ChangeText, IsRelativeToTheEarlierShare) {
+    EXPECT_EQ(change_text(0.5, 0.55), "+10.0%");
+    EXPECT_EQ(change_text(0.5, 0.45), "-10.0%");
+    EXPECT_EQ(change_text(std::nullopt, 0.45), "new");
+}
+
+}  // namespace
+}  // namespace pagoda::apps

@@ -1,0 +1,39 @@
+#include "bench_options.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+namespace pagoda::apps {
+
+std::vector<std::string> split_list(std::string_view list) {
+    std::vector<std::string> parts;
+    while (true) {
+        const std::size_t comma = list.find(',');
+        parts.emplace_back(list.substr(0, comma));
+        if (comma == std::string_view::npos) return parts;
+        list.remove_prefix(comma + 1);
+    }
+}
+
+base::Result<std::vector<std::int64_t>> integer_list(const Arguments& arguments,
+                                                     std::string_view option,
+                                                     std::string_view fallback, std::int64_t least,
+                                                     std::int64_t most) {
+    std::vector<std::int64_t> values;
+    for (const std::string& part :
+         split_list(arguments.value(option).value_or(std::string(fallback)))) {
+        const auto value = parse_integer(fmt::format("--{}", option), part, least, most);
+        if (!value) return value.error();
+        values.push_back(*value);
+    }
+    return values;
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const std::size_t middle = values.size() / 2;
+    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+}  // namespace pagoda::apps

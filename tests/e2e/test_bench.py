@@ -1,0 +1,54 @@
+"""`pagoda bench kernels` through the real binary: its rows, what it refuses, and the comparison with an earlier run."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+
+def bench_kernels(*arguments):
+    return subprocess.run([os.environ["PAGODA_BIN"], "bench", "kernels", *arguments], capture_output=True, text=True, timeout=300)
+
+
+SMALL = ("--kernels", "linear", "--shapes", "64x256", "--types", "Q4_K,BF16", "--rows", "1,3", "--repeat", "1")
+
+
+class BenchKernels(unittest.TestCase):
+    def test_every_type_shape_and_number_of_rows_is_a_row_with_its_share_of_the_roof(self):
+        run = bench_kernels(*SMALL, "--json")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        rows = json.loads(run.stdout)
+        self.assertEqual([(row["type"], row["rows"]) for row in rows], [("Q4_K", 1), ("Q4_K", 3), ("BF16", 1), ("BF16", 3)])
+        for row in rows:
+            self.assertEqual((row["kernel"], row["out_features"], row["in_features"]), ("linear", 64, 256))
+            self.assertGreater(row["gmac_s"], 0)
+            self.assertLessEqual(row["least_share"], row["share"])
+            self.assertLessEqual(row["share"], row["most_share"])
+
+    def test_a_later_run_is_compared_with_the_saved_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            saved = str(Path(folder, "before.json"))
+            self.assertEqual(bench_kernels(*SMALL, "--save-baseline", saved).returncode, 0)
+            shares = json.loads(Path(saved).read_text())["shares"]
+            self.assertEqual(len(shares), 4)
+            rows = json.loads(bench_kernels(*SMALL, "--baseline", saved, "--json").stdout)
+            self.assertEqual(sorted(row["baseline_share"] for row in rows), sorted(shares.values()))
+
+    def test_layers_that_are_not_whole_blocks_are_left_out_with_a_line(self):
+        run = bench_kernels("--kernels", "linear", "--shapes", "64x96", "--types", "Q4_K", "--json")
+        self.assertEqual(run.returncode, 0)
+        self.assertEqual(json.loads(run.stdout), [])
+        self.assertIn("left out: 64 x 96 in Q4_K", run.stderr)
+
+    def test_wrong_lists_are_bad_usage(self):
+        for option, value in (("--types", "Q4_9"), ("--types", "I32"), ("--rows", "0"), ("--shapes", "2"), ("--shapes", "2x"),
+                              ("--kernels", "norm"), ("--isa", "sse9"), ("--threads", "0"), ("--baseline", "/missing")):
+            with self.subTest(f"{option} {value}"):
+                run = bench_kernels(option, value)
+                self.assertEqual(run.returncode, 2)
+                self.assertTrue(run.stderr.startswith("pagoda: "), run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
