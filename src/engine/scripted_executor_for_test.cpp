@@ -1,5 +1,6 @@
 #include "engine/scripted_executor_for_test.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace pagoda::engine {
@@ -32,7 +33,25 @@ void ScriptedExecutor::introduce(NewSequence& incoming) {
                 .num_prompt_tokens = num_prompt,
                 .max_total_tokens = num_prompt + input.sampling.max_tokens},
                input.sampling.max_tokens);
-    scripts_[incoming.seq] = {incoming.input, input.prompt};
+    scripts_[incoming.seq] = {incoming.input, input.prompt, incoming.is_prompt_scored};
+}
+
+void ScriptedExecutor::score(const Script& script, base::TokenId token,
+                             SequenceDetails& details) const {
+    const auto scored = [](base::TokenId chosen, int num_alternatives) {
+        decode::TokenLogprob entry{.token = chosen, .logprob = -0.5F};
+        for (int place = 0; place < num_alternatives; ++place)
+            entry.top.push_back({.token = std::max(chosen - place, 0),
+                                 .logprob = -0.5F - static_cast<float>(place)});
+        return entry;
+    };
+    const decode::SamplingParams& sampling = script.input->sampling;
+    const std::vector<base::TokenId>& prompt = script.input->prompt;
+    if (sampling.logprobs) details.logprobs.push_back(scored(token, *sampling.logprobs));
+    const bool is_first_token = script.tokens.size() == prompt.size();
+    if (!sampling.prompt_logprobs || !script.is_prompt_scored || !is_first_token) return;
+    for (std::size_t position = 1; position < prompt.size(); ++position)
+        details.prompt_logprobs.push_back(scored(prompt[position], *sampling.prompt_logprobs));
 }
 
 void ScriptedExecutor::play(sched::SequenceResult& result, SequenceDetails& details) {
@@ -46,6 +65,7 @@ void ScriptedExecutor::play(sched::SequenceResult& result, SequenceDetails& deta
     if (result.tokens.empty()) return;
     const std::int64_t num_prompt = std::ssize(script.input->prompt);
     const base::TokenId token = next_(script.tokens, num_prompt);
+    score(script, token, details);
     script.tokens.push_back(token);
     result.tokens = {token};
     using Verdict = decode::StopRules::Verdict;

@@ -1,7 +1,8 @@
 #pragma once
 // ScriptedExecutor: an executor without a model, for tests of the engine. Its tokens are a function
-// of the sequence's tokens alone, so that any schedule must give the same answer. Blocks and
-// positions go through the books of sched::FakeExecutor, which check every plan.
+// of the sequence's tokens alone, so that any schedule must give the same answer; every token has
+// the log-probability -0.5, its alternatives are the tokens before it. Blocks and positions go
+// through the books of sched::FakeExecutor, which check every plan.
 
 #include <atomic>
 #include <cstdint>
@@ -48,8 +49,11 @@ class ScriptedExecutor final : public Executor {
     struct Script {
         std::shared_ptr<const SequenceInput> input;  // owners: see NewSequence
         std::vector<base::TokenId> tokens;
+        bool is_prompt_scored = true;
     };
     void introduce(NewSequence& incoming);
+    // Log-probabilities as the script's request asks for them, the prompt's with its first token.
+    void score(const Script& script, base::TokenId token, SequenceDetails& details) const;
     // Puts the script's token in the place of the books'.
     void play(sched::SequenceResult& result, SequenceDetails& details);
 

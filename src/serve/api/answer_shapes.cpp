@@ -1,9 +1,8 @@
 // Chat and text completions, whole and streamed.
 
-#include <limits>
+#include "serve/api/answer_shapes.h"
 
-#include "serve/api/generation.h"
-#include "serve/api/logprobs_json.h"
+#include "base/utf8.h"
 
 namespace pagoda::api {
 namespace {
@@ -11,7 +10,7 @@ namespace {
 using base::Json;
 
 Json finish_json(const std::optional<engine::FinishReason>& finish) {
-    return finish ? Json(finish_name(*finish)) : Json();
+    return finish ? Json(engine::finish_name(*finish)) : Json();
 }
 
 class ChatShape final : public AnswerShape {
@@ -20,46 +19,51 @@ class ChatShape final : public AnswerShape {
     std::string_view object(bool is_stream) const override {
         return is_stream ? "chat.completion.chunk" : "chat.completion";
     }
+    bool scores_choices() const override { return false; }
 
-    Json choice(const text::Tokenizer& tokenizer, ChoiceState& state,
-                bool with_logprobs) const override {
+    Json choice(const AnswerParts& parts, ChoiceState& state) const override {
         Json message = Json::object();
-        message.set("role", "assistant").set("content", state.text).set("refusal", Json());
+        message.set("role", "assistant").set("content", std::move(state.text));
+        message.set("refusal", Json());
         Json json = Json::object();
         json.set("index", state.index);
         json.set("message", std::move(message));
-        json.set("logprobs", with_logprobs ? chat_logprobs(tokenizer, state.logprobs) : Json());
+        json.set("logprobs", parts.fields.sampling.logprobs
+                                 ? chat_logprobs(parts.tokenizer, state.logprobs)
+                                 : Json());
         json.set("finish_reason", finish_json(state.finish));
         json.set("stop_reason", state.stop_reason);
         return json;
     }
 
-    Json opening(int index) const override {
+    Json opening(const AnswerParts&, ChoiceState& state) const override {
         Json delta = Json::object();
         delta.set("role", "assistant").set("content", "");
-        return chunk(index, std::move(delta), Json(), std::nullopt);
+        return chunk(state.index, std::move(delta), Json());
     }
 
-    Json delta(const text::Tokenizer& tokenizer, ChoiceState& state,
-               const engine::TokenEvent& event, bool with_logprobs) const override {
-        Json delta = Json::object();
-        if (!event.text.empty() || !event.finish) delta.set("content", event.text);
-        Json logprobs = with_logprobs && !event.logprobs.empty()
-                            ? chat_logprobs(tokenizer, event.logprobs)
-                            : Json();
-        Json json = chunk(state.index, std::move(delta), std::move(logprobs), event.finish);
-        if (event.finish) json.set("stop_reason", state.stop_reason);
+    Json delta(const AnswerParts& parts, ChoiceState& state,
+               const engine::TokenEvent& event) const override {
+        if (event.text.empty() && event.logprobs.empty()) return {};
+        Json logprobs =
+            event.logprobs.empty() ? Json() : chat_logprobs(parts.tokenizer, event.logprobs);
+        return chunk(state.index, Json::object().set("content", event.text), std::move(logprobs));
+    }
+
+    Json ending(const ChoiceState& state) const override {
+        Json json = chunk(state.index, Json::object(), Json());
+        json.set("finish_reason", finish_json(state.finish));
+        json.set("stop_reason", state.stop_reason);
         return json;
     }
 
   private:
-    static Json chunk(int index, Json delta, Json logprobs,
-                      const std::optional<engine::FinishReason>& finish) {
+    static Json chunk(int index, Json delta, Json logprobs) {
         Json json = Json::object();
         json.set("index", index);
         json.set("delta", std::move(delta));
         json.set("logprobs", std::move(logprobs));
-        json.set("finish_reason", finish_json(finish));
+        json.set("finish_reason", Json());
         return json;
     }
 };
@@ -68,67 +72,70 @@ class CompletionShape final : public AnswerShape {
   public:
     std::string_view id_prefix() const override { return "cmpl-"; }
     std::string_view object(bool) const override { return "text_completion"; }
+    bool scores_choices() const override { return true; }
 
-    Json choice(const text::Tokenizer& tokenizer, ChoiceState& state,
-                bool with_logprobs) const override {
-        return write(state, state.echo + state.text,
-                     with_logprobs ? all_logprobs(tokenizer, state) : Json(), state.finish);
+    Json choice(const AnswerParts& parts, ChoiceState& state) const override {
+        std::string text = parts.fields.echo ? state.prompt->echo + state.text : state.text;
+        Json logprobs;
+        if (parts.fields.sampling.logprobs) {
+            CompletionLogprobs all = begin_logprobs(parts, state);
+            all.add(state.logprobs);
+            logprobs = all.take(base::num_characters(text), /*has_ended=*/true);
+        }
+        return write(state, std::move(text), std::move(logprobs), finish_json(state.finish));
     }
 
-    Json opening(int) const override { return {}; }
+    // The echo has a chunk of its own, with what is known of the prompt.
+    Json opening(const AnswerParts& parts, ChoiceState& state) const override {
+        if (parts.fields.sampling.logprobs) state.waiting.emplace(begin_logprobs(parts, state));
+        if (!parts.fields.echo && !parts.fields.prompt_logprobs) return {};
+        const std::string text = parts.fields.echo ? state.prompt->echo : std::string();
+        return write(state, text, take_logprobs(state, text, /*has_ended=*/false), Json());
+    }
 
-    Json delta(const text::Tokenizer& tokenizer, ChoiceState& state,
-               const engine::TokenEvent& event, bool with_logprobs) const override {
-        Json logprobs;
-        if (with_logprobs && !event.logprobs.empty()) {
-            CompletionLogprobs part =
-                completion_logprobs(tokenizer, event.logprobs, state.text_offset);
-            state.text_offset = part.next_offset;
-            logprobs = std::move(part.json);
-        }
-        const std::string text = state.has_begun ? event.text : state.echo + event.text;
-        return write(state, text, std::move(logprobs), event.finish);
+    Json delta(const AnswerParts&, ChoiceState& state,
+               const engine::TokenEvent& event) const override {
+        if (state.waiting) state.waiting->add(event.logprobs);
+        Json logprobs = take_logprobs(state, event.text, event.finish.has_value());
+        if (event.text.empty() && logprobs.is_null()) return {};
+        return write(state, event.text, std::move(logprobs), Json());
+    }
+
+    Json ending(const ChoiceState& state) const override {
+        return write(state, "", Json(), finish_json(state.finish));
     }
 
   private:
-    static Json all_logprobs(const text::Tokenizer& tokenizer, ChoiceState& state) {
-        std::vector<decode::TokenLogprob> all;
-        if (!state.echo.empty()) {
-            all.push_back({.token = state.first_prompt_token,
-                           .logprob = std::numeric_limits<float>::quiet_NaN()});
-            all.insert(all.end(), state.prompt_logprobs.begin(), state.prompt_logprobs.end());
-        }
-        all.insert(all.end(), state.logprobs.begin(), state.logprobs.end());
-        return completion_logprobs(tokenizer, all, 0).json;
+    static CompletionLogprobs begin_logprobs(const AnswerParts& parts, const ChoiceState& state) {
+        const GenerationFields& fields = parts.fields;
+        const PromptState& prompt = *state.prompt;
+        CompletionLogprobs logprobs(parts.tokenizer, {.num_top = *fields.sampling.logprobs,
+                                                      .skip_special = fields.skip_special_tokens,
+                                                      .tail = prompt.tail});
+        if (fields.echo && prompt.scored)
+            logprobs.add_prompt(prompt.first_token, *prompt.scored,
+                                base::num_characters(prompt.echo));
+        return logprobs;
     }
 
-    static Json write(const ChoiceState& state, const std::string& text, Json logprobs,
-                      const std::optional<engine::FinishReason>& finish) {
+    // Those whose text is written, with this text.
+    static Json take_logprobs(ChoiceState& state, const std::string& text, bool has_ended) {
+        state.num_characters += base::num_characters(text);
+        return state.waiting ? state.waiting->take(state.num_characters, has_ended) : Json();
+    }
+
+    static Json write(const ChoiceState& state, std::string text, Json logprobs, Json finish) {
         Json json = Json::object();
         json.set("index", state.index);
-        json.set("text", text);
+        json.set("text", std::move(text));
         json.set("logprobs", std::move(logprobs));
-        json.set("finish_reason", finish_json(finish));
+        json.set("finish_reason", std::move(finish));
         json.set("stop_reason", state.stop_reason);
         return json;
     }
 };
 
 }  // namespace
-
-std::string_view finish_name(engine::FinishReason reason) {
-    switch (reason) {
-        case engine::FinishReason::kStop:
-            return "stop";
-        case engine::FinishReason::kLength:
-            return "length";
-        case engine::FinishReason::kAborted:
-            return "abort";
-        case engine::FinishReason::kError:
-            return "error";
-    }
-    return "error";
-}
 
 const AnswerShape& chat_shape() {
     static const ChatShape shape;

@@ -9,9 +9,9 @@ namespace pagoda::api {
 namespace {
 
 // Chat prompts are exactly what the template says: no token is added at either end.
-base::Result<GenerationPrompt> make_prompt(const ApiContext& context, const ChatFields& chat,
+base::Result<GenerationPrompt> make_prompt(const ApiContext& context, ChatFields chat,
                                            const GenerationFields& fields) {
-    const auto text = render_prompt(context, chat);
+    const auto text = render_prompt(context, std::move(chat));
     if (!text) return text.error();
     auto tokens =
         context.tokenizer->encode(*text, {.ends = text::EncodeOptions::SpecialEnds::kNone});
@@ -20,8 +20,8 @@ base::Result<GenerationPrompt> make_prompt(const ApiContext& context, const Chat
         return base::invalid("the chat template made an empty prompt of these messages",
                              "messages");
     const auto max_tokens =
-        resolve_max_tokens(fields.max_tokens, static_cast<std::int64_t>(tokens->size()),
-                           context.engine->max_model_len());
+        engine::resolve_max_tokens(fields.max_tokens, static_cast<std::int64_t>(tokens->size()),
+                                   context.engine->max_model_len());
     if (!max_tokens) return max_tokens.error();
     return GenerationPrompt{.tokens = std::move(tokens).value(), .max_tokens = *max_tokens};
 }
@@ -29,16 +29,16 @@ base::Result<GenerationPrompt> make_prompt(const ApiContext& context, const Chat
 }  // namespace
 
 void chat_completions(const ApiContext& context, http::Request&& request, Writer writer) {
-    const auto body = parse_body(request);
+    auto body = parse_body(request);
     if (!body) return writer->send(to_response(body.error()));
     FieldReader reader(*body);
     GenerationFields fields = read_generation_fields(reader, context, /*is_chat=*/true);
-    const ChatFields chat = read_chat_fields(reader, context);
+    ChatFields chat = read_chat_fields(reader, context);
     if (reader.ok()) {
         if (auto known = check_model(context, fields.model); !known) reader.fail(known.error());
     }
     if (!reader.ok()) return writer->send(to_response(reader.error()));
-    auto prompt = make_prompt(context, chat, fields);
+    auto prompt = make_prompt(context, std::move(chat), fields);
     if (!prompt) return writer->send(to_response(prompt.error()));
     std::vector<GenerationPrompt> prompts;
     prompts.push_back(std::move(prompt).value());

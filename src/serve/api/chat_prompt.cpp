@@ -1,5 +1,8 @@
 #include "serve/api/chat_prompt.h"
 
+#include <utility>
+#include <vector>
+
 #include <fmt/core.h>
 
 namespace pagoda::api {
@@ -12,6 +15,14 @@ std::string place(std::size_t index, std::string_view member) {
     return fmt::format("messages[{}]{}{}", index, member.empty() ? "" : ".", member);
 }
 
+// Parts are joined or passed on as text: what else they hold is not used.
+void report_unknown_members(FieldReader& reader, const Json& part) {
+    if (!part.is_object()) return;
+    for (const auto& [name, value] : part.as_object()) {
+        if (name != "type" && name != "text") reader.ignore("messages[].content[]." + name);
+    }
+}
+
 void check_content(FieldReader& reader, std::size_t index, const Json& content) {
     if (content.is_string() || content.is_null()) return;
     if (!content.is_array()) {
@@ -21,6 +32,7 @@ void check_content(FieldReader& reader, std::size_t index, const Json& content) 
         return;
     }
     for (const Json& part : content.as_array()) {
+        report_unknown_members(reader, part);
         const Json* type = part.find("type");
         const Json* text = part.find("text");
         if (type == nullptr || !type->is_string()) {
@@ -68,40 +80,58 @@ void check_messages(FieldReader& reader, const Json& messages) {
     }
 }
 
-void read_template_options(FieldReader& reader, const ApiContext& context, ChatFields& fields) {
-    fields.input.continue_final_message = reader.boolean("continue_final_message", false);
-    const Json* generation = reader.any("add_generation_prompt");
-    fields.input.add_generation_prompt =
-        reader.boolean("add_generation_prompt", !fields.input.continue_final_message);
-    if (generation != nullptr && fields.input.add_generation_prompt &&
-        fields.input.continue_final_message)
-        reader.fail(
-            base::invalid("continue_final_message and add_generation_prompt can't both be "
-                          "true",
-                          "continue_final_message"));
-    const Json* kwargs = reader.object("chat_template_kwargs");
-    if (kwargs != nullptr) fields.input.kwargs = *kwargs;
-    if (const auto effort = reader.string("reasoning_effort")) {
-        if (!fields.input.kwargs.is_object()) fields.input.kwargs = Json::object();
-        if (fields.input.kwargs.find("reasoning_effort") == nullptr)
-            fields.input.kwargs.set("reasoning_effort", *effort);
-    }
-    // Also when it hides among the template's variables: a client's template costs our time.
-    const bool is_nested = kwargs != nullptr && kwargs->find("chat_template") != nullptr;
-    const auto own = reader.string("chat_template");
-    if ((own || is_nested) && !context.trust_request_chat_template) {
-        const std::string field = own ? "chat_template" : "chat_template_kwargs.chat_template";
+// A client's template costs our time, also when it hides among the template's variables.
+void read_own_template(FieldReader& reader, const ApiContext& context, ChatFields& fields) {
+    auto kwargs = reader.nested("chat_template_kwargs");
+    const auto outer = reader.string("chat_template");
+    const auto inner = kwargs ? kwargs->string("chat_template") : std::nullopt;
+    if (kwargs && !kwargs->ok()) reader.fail(kwargs->error());
+    if (!outer && !inner) return;
+    const std::string field = outer ? "chat_template" : "chat_template_kwargs.chat_template";
+    if (!context.trust_request_chat_template) {
         reader.fail({base::ErrorCode::kUnsupported,
                      field + " is refused: this server runs its model's template only "
                              "(--trust-request-chat-template allows others)",
                      field});
         return;
     }
-    if (own) fields.own_template = *own;
-    if (is_nested) {
-        const Json* nested = kwargs->find("chat_template");
-        if (nested->is_string()) fields.own_template = nested->as_string();
+    if (outer && inner) {
+        reader.fail(base::invalid(
+            "chat_template and chat_template_kwargs.chat_template are both given; leave one out",
+            "chat_template"));
+        return;
     }
+    fields.own_template = outer ? *outer : *inner;
+    if (fields.own_template.empty()) reader.fail(base::invalid(field + " is empty", field));
+}
+
+// The variables of the template, but for a template among them, which is none.
+Json read_variables(FieldReader& reader) {
+    if (reader.object("chat_template_kwargs") == nullptr) return {};
+    Json variables = reader.take("chat_template_kwargs");
+    std::erase_if(variables.as_object(),
+                  [](const Json::Member& member) { return member.first == "chat_template"; });
+    return variables;
+}
+
+void read_template_options(FieldReader& reader, const ApiContext& context, ChatFields& fields) {
+    text::ChatInput& input = fields.input;
+    input.continue_final_message = reader.boolean("continue_final_message", false);
+    const Json* generation = reader.any("add_generation_prompt");
+    input.add_generation_prompt =
+        reader.boolean("add_generation_prompt", !input.continue_final_message);
+    if (generation != nullptr && input.add_generation_prompt && input.continue_final_message)
+        reader.fail(
+            base::invalid("continue_final_message and add_generation_prompt can't both be "
+                          "true",
+                          "continue_final_message"));
+    read_own_template(reader, context, fields);
+    input.kwargs = read_variables(reader);
+    const auto effort = reader.string("reasoning_effort");
+    if (!effort) return;
+    if (!input.kwargs.is_object()) input.kwargs = Json::object();
+    if (input.kwargs.find("reasoning_effort") == nullptr)
+        input.kwargs.set("reasoning_effort", *effort);
 }
 
 }  // namespace
@@ -114,30 +144,30 @@ ChatFields read_chat_fields(FieldReader& reader, const ApiContext& context) {
         return fields;
     }
     check_messages(reader, *messages);
-    fields.input.messages = *messages;
-    if (const Json* documents = reader.array("documents")) fields.input.documents = *documents;
+    fields.input.messages = reader.take("messages");
+    if (reader.array("documents") != nullptr) fields.input.documents = reader.take("documents");
     read_template_options(reader, context, fields);
-    const auto token_text = [&](const std::optional<base::TokenId>& id) {
-        return id ? context.tokenizer->token_bytes(*id, /*skip_special=*/false) : std::string();
-    };
-    fields.input.bos_token = token_text(context.tokenizer->spec().bos);
-    fields.input.eos_token = token_text(context.tokenizer->spec().eos);
+    fields.input.use_tokens_of(*context.tokenizer);
+    fields.input.date_now = text::local_time(context.clock->unix_seconds());
     return fields;
 }
 
-base::Result<std::string> render_prompt(const ApiContext& context, const ChatFields& fields) {
-    if (!fields.own_template.empty()) {
-        auto compiled = text::ChatTemplate::compile(fields.own_template);
+base::Result<std::string> render_prompt(const ApiContext& context, ChatFields fields) {
+    const std::string& own = fields.own_template;
+    if (!own.empty() && context.chat_template != nullptr && context.chat_template->has(own)) {
+        fields.input.template_name = own;
+    } else if (!own.empty()) {
+        auto compiled = text::ChatTemplate::compile(own);
         if (!compiled)
             return base::invalid("chat_template: " + compiled.error().message, "chat_template");
-        return (*compiled)->render(fields.input);
+        return (*compiled)->render(std::move(fields.input));
     }
     if (context.chat_template == nullptr)
         return base::invalid(
             "this model has no chat template; use /v1/completions, or start the "
             "server with --chat-template FILE",
             "messages");
-    auto text = context.chat_template->render(fields.input);
+    auto text = context.chat_template->render(std::move(fields.input));
     if (!text && text.error().param.empty()) {
         base::Error error = text.error();
         error.param = "messages";

@@ -12,14 +12,16 @@ namespace pagoda::api {
 
 struct ChatFields {
     text::ChatInput input;
-    std::string own_template;  // of the request; empty: the model's
+    // Of the request, where that is trusted: Jinja, or the name of one of the model's. Empty: the
+    // model's own choice.
+    std::string own_template;
 };
 
-// Reads messages, template options and, where the route allows, tools. Errors stay in the reader.
+// Reads messages and template options, and takes the messages out of the body. Errors stay in the
+// reader.
 [[nodiscard]] ChatFields read_chat_fields(FieldReader& reader, const ApiContext& context);
 
 // The prompt's text. A template that raises is the client's error, with its own message.
-[[nodiscard]] base::Result<std::string> render_prompt(const ApiContext& context,
-                                                      const ChatFields& fields);
+[[nodiscard]] base::Result<std::string> render_prompt(const ApiContext& context, ChatFields fields);
 
 }  // namespace pagoda::api

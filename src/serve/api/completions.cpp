@@ -1,8 +1,10 @@
-#include <limits>
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/core.h>
 
+#include "base/utf8.h"
 #include "serve/api/generation.h"
 #include "serve/api/request_body.h"
 #include "serve/api/routes.h"
@@ -67,34 +69,25 @@ base::Result<std::vector<const Json*>> split_prompts(const Json* prompt) {
     return list;
 }
 
-struct CompletionFields {
-    const Json* prompt = nullptr;
-    bool echo = false;
-    bool add_special_tokens = true;
-};
-
 base::Result<std::vector<GenerationPrompt>> make_prompts(const ApiContext& context,
-                                                         const CompletionFields& completion,
-                                                         const GenerationFields& fields) {
-    const auto list = split_prompts(completion.prompt);
+                                                         const GenerationFields& fields,
+                                                         const Json* prompts_field,
+                                                         bool add_special) {
+    const auto list = split_prompts(prompts_field);
     if (!list) return list.error();
     std::vector<GenerationPrompt> prompts;
     for (const Json* entry : *list) {
-        auto tokens = read_prompt(context, *entry, completion.add_special_tokens);
+        auto tokens = read_prompt(context, *entry, add_special);
         if (!tokens) return tokens.error();
         GenerationPrompt prompt{.tokens = std::move(tokens).value()};
-        std::optional<std::int64_t> wanted = fields.max_tokens;
-        prompt.drop_output = wanted == 0;
-        if (prompt.drop_output) wanted = 1;
-        const auto max_tokens =
-            resolve_max_tokens(wanted, static_cast<std::int64_t>(prompt.tokens.size()),
-                               context.engine->max_model_len());
+        const auto max_tokens = engine::resolve_max_tokens(
+            fields.max_tokens, std::ssize(prompt.tokens), context.engine->max_model_len());
         if (!max_tokens) return max_tokens.error();
         prompt.max_tokens = *max_tokens;
-        if (completion.echo)
+        if (fields.echo)
             prompt.echo = entry->is_string() ? entry->as_string()
-                                             : context.tokenizer->decode(
-                                                   prompt.tokens, fields.skip_special_tokens);
+                                             : base::replace_invalid_utf8(context.tokenizer->decode(
+                                                   prompt.tokens, fields.skip_special_tokens));
         prompts.push_back(std::move(prompt));
     }
     return prompts;
@@ -103,30 +96,29 @@ base::Result<std::vector<GenerationPrompt>> make_prompts(const ApiContext& conte
 }  // namespace
 
 void completions(const ApiContext& context, http::Request&& request, Writer writer) {
-    const auto body = parse_body(request);
+    auto body = parse_body(request);
     if (!body) return writer->send(to_response(body.error()));
     FieldReader reader(*body);
     GenerationFields fields = read_generation_fields(reader, context, /*is_chat=*/false);
-    const CompletionFields completion{
-        .prompt = reader.any("prompt"),
-        .echo = reader.boolean("echo", false),
-        .add_special_tokens = reader.boolean("add_special_tokens", true)};
+    fields.echo = reader.boolean("echo", false);
+    const Json* prompt = reader.any("prompt");
+    const bool add_special = reader.boolean("add_special_tokens", true);
     const Json* suffix = reader.any("suffix");
     reader.refuse_unless("suffix", suffix != nullptr && *suffix == Json(""),
                          "text is only continued");
-    if (fields.max_tokens == 0 && !completion.echo)
-        reader.fail(
-            base::invalid("max_tokens is 0, must be at least 1 (0 only with echo)", "max_tokens"));
-    if (completion.echo && fields.sampling.logprobs && !fields.sampling.prompt_logprobs)
-        fields.sampling.prompt_logprobs = fields.sampling.logprobs;
-    if (completion.echo && fields.stream && fields.sampling.logprobs)
-        reader.fail({base::ErrorCode::kUnsupported,
-                     "echo with logprobs is not supported in streams", "echo"});
+    if (fields.max_tokens == 0 && !fields.echo && !fields.prompt_logprobs)
+        reader.fail(base::invalid(
+            "max_tokens is 0, must be at least 1 (0 only with echo or prompt_logprobs)",
+            "max_tokens"));
+    // What is echoed has its log-probabilities, too.
+    if (fields.echo && fields.sampling.logprobs)
+        fields.sampling.prompt_logprobs =
+            std::max(fields.prompt_logprobs.value_or(0), *fields.sampling.logprobs);
     if (reader.ok()) {
         if (auto known = check_model(context, fields.model); !known) reader.fail(known.error());
     }
     if (!reader.ok()) return writer->send(to_response(reader.error()));
-    auto prompts = make_prompts(context, completion, fields);
+    auto prompts = make_prompts(context, fields, prompt, add_special);
     if (!prompts) return writer->send(to_response(prompts.error()));
     Generation::start(context, completion_shape(),
                       {.fields = std::move(fields),

@@ -8,14 +8,33 @@
 
 namespace pagoda::api {
 
+namespace {
+
+// Names that are reported fill a header; what does not fit there need not be collected.
+constexpr std::size_t kMaxIgnored = 400;
+constexpr std::size_t kMaxNameBytes = 200;
+
+// The beginning of a text, up to a character's end.
+std::string_view cut(std::string_view text, std::size_t most) {
+    if (text.size() <= most) return text;
+    text = text.substr(0, most);
+    return text.substr(0, base::complete_utf8_prefix(text));
+}
+
+}  // namespace
+
 std::string brief(const base::Json& value) {
     constexpr std::size_t kLongest = 60;
-    std::string text =
-        value.is_array() || value.is_object() ? std::string(value.type_name()) : value.dump();
+    if (value.is_array() || value.is_object()) return std::string(value.type_name());
+    // A long string is cut before it is escaped, too: it may be most of the body.
+    const std::string text =
+        value.is_string() ? base::Json(cut(value.as_string(), kLongest)).dump() : value.dump();
     if (text.size() <= kLongest) return text;
-    text.resize(kLongest);
-    text.resize(base::complete_utf8_prefix(text));
-    return text + "...";
+    return std::string(cut(text, kLongest)) + "...";
+}
+
+std::string FieldReader::full_name(std::string_view name) const {
+    return prefix_ + std::string(name);
 }
 
 void FieldReader::fail(base::Error error) {
@@ -24,8 +43,8 @@ void FieldReader::fail(base::Error error) {
 
 void FieldReader::wrong_type(std::string_view name, std::string_view expected,
                              const base::Json& got) {
-    fail(base::invalid(fmt::format("{} must be {}, got {}", name, expected, brief(got)),
-                       std::string(name)));
+    const std::string field = full_name(name);
+    fail(base::invalid(fmt::format("{} must be {}, got {}", field, expected, brief(got)), field));
 }
 
 const base::Json* FieldReader::any(std::string_view name) {
@@ -60,9 +79,10 @@ std::optional<std::int64_t> FieldReader::integer(std::string_view name, std::int
         return std::nullopt;
     }
     if (!result || *result < least || *result > most) {
+        const std::string field = full_name(name);
         fail(base::invalid(
-            fmt::format("{} is {}, must be between {} and {}", name, brief(*value), least, most),
-            std::string(name)));
+            fmt::format("{} is {}, must be between {} and {}", field, brief(*value), least, most),
+            field));
         return std::nullopt;
     }
     return result;
@@ -73,18 +93,11 @@ std::int64_t FieldReader::integer(std::string_view name, std::int64_t fallback, 
     return integer(name, least, most).value_or(fallback);
 }
 
-double FieldReader::number(std::string_view name, double fallback, double least, double most) {
+double FieldReader::number(std::string_view name, double fallback) {
     const base::Json* value = any(name);
     if (value == nullptr) return fallback;
-    if (!value->is_number()) {
-        wrong_type(name, "a number", *value);
-        return fallback;
-    }
-    const double real = value->as_double();
-    if (real >= least && real <= most) return real;
-    fail(base::invalid(
-        fmt::format("{} is {}, must be between {} and {}", name, brief(*value), least, most),
-        std::string(name)));
+    if (value->is_number()) return value->as_double();
+    wrong_type(name, "a number", *value);
     return fallback;
 }
 
@@ -113,15 +126,38 @@ const base::Json* FieldReader::object(std::string_view name) {
 void FieldReader::refuse_unless(std::string_view name, bool asks_for_nothing,
                                 std::string_view reason) {
     if (any(name) == nullptr || asks_for_nothing) return;
+    const std::string field = full_name(name);
     fail(base::Error{base::ErrorCode::kUnsupported,
-                     fmt::format("{} is not supported: {}", name, reason), std::string(name)});
+                     fmt::format("{} is not supported: {}", field, reason), field});
+}
+
+base::Json FieldReader::take(std::string_view name) {
+    read_.emplace(name);
+    base::Json* value = body_.find(name);
+    return value == nullptr ? base::Json() : std::move(*value);
+}
+
+std::optional<FieldReader> FieldReader::nested(std::string_view name) {
+    if (object(name) == nullptr) return std::nullopt;
+    return FieldReader(*body_.find(name), full_name(name) + ".");
+}
+
+void FieldReader::absorb(const FieldReader& inner) {
+    if (!inner.ok()) fail(inner.error());
+    for (const std::string& name : inner.unread()) ignore(name);
+}
+
+void FieldReader::ignore(std::string_view name) {
+    if (ignored_inside_.size() < kMaxIgnored) ignored_inside_.emplace(cut(name, kMaxNameBytes));
 }
 
 std::vector<std::string> FieldReader::unread() const {
     std::vector<std::string> names;
-    for (const base::Json::Member& member : body_.as_object()) {
-        if (!read_.contains(member.first)) names.push_back(member.first);
+    for (const auto& [name, value] : body_.as_object()) {
+        if (names.size() == kMaxIgnored) return names;
+        if (!read_.contains(name)) names.push_back(prefix_ + std::string(cut(name, kMaxNameBytes)));
     }
+    names.insert(names.end(), ignored_inside_.begin(), ignored_inside_.end());
     return names;
 }
 

@@ -1,9 +1,11 @@
 #include "serve/api/generation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "serve/api/logprobs_json.h"
 #include "serve/api/request_body.h"
+#include "text/detokenizer.h"
 
 namespace pagoda::api {
 
@@ -55,29 +57,16 @@ bool Generation::submit_or_fail(std::vector<GenerationPrompt> prompts) {
 
 base::Status Generation::submit(std::vector<GenerationPrompt> prompts) {
     const auto per_prompt = static_cast<std::size_t>(fields_.num_choices);
+    prompts_.resize(prompts.size());
     choices_.resize(prompts.size() * per_prompt);
+    held_.resize(choices_.size());
     num_open_ = choices_.size();
     for (std::size_t index = 0; index < choices_.size(); ++index) {
         choices_[index].index = static_cast<int>(index);
-        choices_[index].echo = prompts[index / per_prompt].echo;
-        choices_[index].first_prompt_token = prompts[index / per_prompt].tokens.front();
+        choices_[index].prompt = &prompts_[index / per_prompt];
     }
     for (std::size_t number = 0; number < prompts.size(); ++number) {
-        GenerationPrompt& prompt = prompts[number];
-        drops_output_.push_back(prompt.drop_output);
-        engine::GenerateRequest generate{
-            .id = request_id_,
-            .client = client_,
-            .priority = fields_.priority,
-            .prompt = std::move(prompt.tokens),
-            .sampling = fields_.sampling,
-            .num_choices = static_cast<int>(fields_.num_choices),
-            .stop = fields_.stop,
-            .include_stop_string = fields_.include_stop_string,
-            .skip_special_tokens = fields_.skip_special_tokens,
-            .sink = std::make_shared<PromptSink>(shared_from_this(), number)};
-        generate.sampling.max_tokens = prompt.max_tokens;
-        auto id = context_.engine->submit(generate);
+        auto id = context_.engine->submit(request_for(number, std::move(prompts[number])));
         if (!id) return std::move(id).error();
         requests_.push_back(*id);
     }
@@ -86,8 +75,36 @@ base::Status Generation::submit(std::vector<GenerationPrompt> prompts) {
         http::Response head{.content_type = "text/event-stream; charset=utf-8"};
         add_ignored_fields(ignored_fields_, head);
         writer_->begin_stream(std::move(head));
+        has_begun_ = true;
     }
     return {};
+}
+
+engine::GenerateRequest Generation::request_for(std::size_t number, GenerationPrompt&& prompt) {
+    PromptState& state = prompts_[number];
+    state.echo = std::move(prompt.echo);
+    state.first_token = prompt.tokens.front();
+    state.tail =
+        text::visible_tail(*context_.tokenizer, prompt.tokens, fields_.skip_special_tokens);
+    engine::GenerateRequest request{
+        .id = request_id_,
+        .client = client_,
+        .priority = fields_.priority,
+        .prompt = std::move(prompt.tokens),
+        .sampling = fields_.sampling,
+        .num_choices = static_cast<int>(fields_.num_choices),
+        .stop = fields_.stop,
+        .include_stop_string = fields_.include_stop_string,
+        .skip_special_tokens = fields_.skip_special_tokens,
+        .is_prompt_only = prompt.max_tokens == 0,
+        .sink = std::make_shared<PromptSink>(shared_from_this(), number)};
+    request.sampling.max_tokens = std::max<std::int64_t>(prompt.max_tokens, 1);
+    return request;
+}
+
+ChoiceState& Generation::choice_of(std::size_t prompt, int choice) {
+    return choices_[prompt * static_cast<std::size_t>(fields_.num_choices) +
+                    static_cast<std::size_t>(choice)];
 }
 
 void Generation::on_event(std::size_t prompt, TokenEvent&& event) {
@@ -101,15 +118,28 @@ void Generation::on_event(std::size_t prompt, TokenEvent&& event) {
         fail({base::ErrorCode::kUnavailable, "the server is shutting down"});
         return;
     }
-    if (drops_output_[prompt]) {
-        event.text.clear();
-        event.tokens.clear();
-        event.logprobs.clear();
-        event.usage.completion_tokens = 0;
-        if (event.finish) event.finish = FinishReason::kLength;
+    PromptState& state = prompts_[prompt];
+    ChoiceState& choice = choice_of(prompt, event.choice);
+    const bool is_first = event.choice == 0 && !state.scored;
+    // They come with the first choice, and go out before anything of the others.
+    if (is_first) state.scored = std::move(event.prompt_logprobs);
+    if (fields_.stream && fields_.sampling.prompt_logprobs && !state.scored) {
+        held_[static_cast<std::size_t>(choice.index)].push_back(std::move(event));
+        return;
     }
-    ChoiceState& state = choices_[prompt * static_cast<std::size_t>(fields_.num_choices) +
-                                  static_cast<std::size_t>(event.choice)];
+    take(choice, std::move(event));
+    if (is_first) take_held(prompt);
+}
+
+void Generation::take_held(std::size_t prompt) {
+    for (int number = 1; number < fields_.num_choices; ++number) {
+        ChoiceState& choice = choice_of(prompt, number);
+        auto& held = held_[static_cast<std::size_t>(choice.index)];
+        for (TokenEvent& event : std::exchange(held, {})) take(choice, std::move(event));
+    }
+}
+
+void Generation::take(ChoiceState& state, TokenEvent&& event) {
     state.usage = event.usage;
     state.finish = event.finish;
     if (event.stop_string) state.stop_reason = *event.stop_string;
@@ -120,42 +150,49 @@ void Generation::on_event(std::size_t prompt, TokenEvent&& event) {
     } else {
         state.text += event.text;
         for (auto& logprob : event.logprobs) state.logprobs.push_back(std::move(logprob));
-        for (auto& logprob : event.prompt_logprobs)
-            state.prompt_logprobs.push_back(std::move(logprob));
     }
     if (event.finish && --num_open_ == 0) complete();
 }
 
+// The order that clients expect of a choice: its opening once, text, its ending once.
 void Generation::stream_event(ChoiceState& state, const TokenEvent& event) {
+    const AnswerParts parts{*context_.tokenizer, fields_};
     std::string data;
-    const auto add = [&](Json choice) {
-        Json chunk = envelope(/*is_stream=*/true);
-        chunk.set("choices", Json(Json::Array{std::move(choice)}));
-        if (fields_.continuous_usage_stats)
-            chunk.set("usage", usage_json());
-        else if (fields_.include_usage)
-            chunk.set("usage", Json());
-        data += http::sse_data(chunk);
-    };
-    if (!state.has_begun) {
-        Json opening = shape_.opening(state.index);
-        if (!opening.is_null()) add(std::move(opening));
+    if (!std::exchange(state.has_begun, true)) {
+        Json opening = shape_.opening(parts, state);
+        if (!opening.is_null()) {
+            if (shape_.scores_choices()) add_prompt_logprobs(*state.prompt, opening);
+            Json first = chunk(std::move(opening));
+            if (!shape_.scores_choices()) add_prompt_logprobs(*state.prompt, first);
+            data += http::sse_data(first);
+        }
     }
-    const bool has_news = !event.text.empty() || event.finish || !event.logprobs.empty() ||
-                          (!state.has_begun && !state.echo.empty());
-    if (has_news)
-        add(shape_.delta(*context_.tokenizer, state, event, fields_.sampling.logprobs.has_value()));
-    state.has_begun = state.has_begun || has_news;
+    Json delta = shape_.delta(parts, state, event);
+    if (!delta.is_null()) data += http::sse_data(chunk(std::move(delta)));
+    if (event.finish) data += http::sse_data(chunk(shape_.ending(state)));
     if (!data.empty()) writer_->write(std::move(data));
+}
+
+Json Generation::chunk(Json choice) const {
+    Json json = envelope(/*is_stream=*/true);
+    json.set("choices", Json(Json::Array{std::move(choice)}));
+    if (fields_.continuous_usage_stats)
+        json.set("usage", usage_json());
+    else if (fields_.include_usage)
+        json.set("usage", Json());
+    return json;
+}
+
+void Generation::add_prompt_logprobs(const PromptState& prompt, Json& json) const {
+    if (!fields_.prompt_logprobs || !prompt.scored) return;
+    json.set("prompt_logprobs",
+             prompt_logprobs_json(*context_.tokenizer, *prompt.scored, *fields_.prompt_logprobs));
 }
 
 void Generation::fail(const base::Error& error) {
     if (std::exchange(is_over_, true)) return;
     for (const base::RequestId request : requests_) context_.engine->cancel(request);
-    const bool has_begun =
-        fields_.stream && !requests_.empty() &&
-        requests_.size() * static_cast<std::size_t>(fields_.num_choices) == choices_.size();
-    if (!has_begun) {
+    if (!has_begun_) {
         http::Response response = to_response(error);
         add_ignored_fields(ignored_fields_, response);
         writer_->send(std::move(response));
@@ -170,26 +207,27 @@ void Generation::complete() {
     if (fields_.stream) {
         std::string data;
         if (fields_.include_usage) {
-            Json chunk = envelope(/*is_stream=*/true);
-            chunk.set("choices", Json::array());
-            chunk.set("usage", usage_json());
-            data += http::sse_data(chunk);
+            Json last = envelope(/*is_stream=*/true);
+            last.set("choices", Json::array());
+            last.set("usage", usage_json());
+            data += http::sse_data(last);
         }
         data += http::kSseDone;
         writer_->write(std::move(data));
         writer_->end();
         return;
     }
+    const AnswerParts parts{*context_.tokenizer, fields_};
     Json answer = envelope(/*is_stream=*/false);
-    Json::Array choices;
-    for (ChoiceState& state : choices_)
-        choices.push_back(
-            shape_.choice(*context_.tokenizer, state, fields_.sampling.logprobs.has_value()));
+    Json choices = Json::array();
+    for (ChoiceState& state : choices_) {
+        Json choice = shape_.choice(parts, state);
+        if (shape_.scores_choices()) add_prompt_logprobs(*state.prompt, choice);
+        choices.push_back(std::move(choice));
+    }
     answer.set("choices", std::move(choices));
     answer.set("usage", usage_json());
-    if (fields_.sampling.prompt_logprobs)
-        answer.set("prompt_logprobs",
-                   prompt_logprobs_json(*context_.tokenizer, choices_.front().prompt_logprobs));
+    if (!shape_.scores_choices()) add_prompt_logprobs(prompts_.front(), answer);
     http::Response response = http::json_response(answer);
     add_ignored_fields(ignored_fields_, response);
     writer_->send(std::move(response));

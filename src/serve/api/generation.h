@@ -11,54 +11,17 @@
 
 #include "base/json.h"
 #include "engine/engine.h"
+#include "serve/api/answer_shapes.h"
 #include "serve/api/api_context.h"
 #include "serve/api/generation_fields.h"
 #include "serve/http/response_writer.h"
 
 namespace pagoda::api {
 
-// What came of one choice so far.
-struct ChoiceState {
-    int index = 0;
-    std::string echo;  // text that goes before the answer (completions with echo)
-    base::TokenId first_prompt_token = 0;
-    std::string text;
-    std::vector<base::TokenId> tokens;
-    std::vector<decode::TokenLogprob> logprobs;
-    std::vector<decode::TokenLogprob> prompt_logprobs;
-    std::optional<engine::FinishReason> finish;
-    base::Json stop_reason;        // the stop string or token id, null for an end token
-    bool has_begun = false;        // its first chunk went out
-    std::int64_t text_offset = 0;  // characters sent, for completion logprobs
-    engine::Usage usage;
-};
-
-// How one API writes answers. Stateless; lives for ever.
-class AnswerShape {
-  public:
-    virtual ~AnswerShape() = default;
-    [[nodiscard]] virtual std::string_view id_prefix() const = 0;
-    [[nodiscard]] virtual std::string_view object(bool is_stream) const = 0;
-    // A choice of a whole answer.
-    [[nodiscard]] virtual base::Json choice(const text::Tokenizer& tokenizer, ChoiceState& state,
-                                            bool with_logprobs) const = 0;
-    // A choice of a chunk; `event` holds the news, its text included. Before the first news of a
-    // choice, opening() may give a chunk of its own (null: none).
-    [[nodiscard]] virtual base::Json opening(int index) const = 0;
-    [[nodiscard]] virtual base::Json delta(const text::Tokenizer& tokenizer, ChoiceState& state,
-                                           const engine::TokenEvent& event,
-                                           bool with_logprobs) const = 0;
-};
-[[nodiscard]] const AnswerShape& chat_shape();
-[[nodiscard]] const AnswerShape& completion_shape();
-
-[[nodiscard]] std::string_view finish_name(engine::FinishReason reason);
-
 struct GenerationPrompt {
     std::vector<base::TokenId> tokens;
-    std::string echo;
-    std::int64_t max_tokens = 0;
-    bool drop_output = false;  // max_tokens 0: only the prompt's log-probabilities are wanted
+    std::string echo;             // where GenerationFields::echo asks for it
+    std::int64_t max_tokens = 0;  // 0: the prompt alone is wanted
 };
 
 // Everything that one call asks for.
@@ -86,9 +49,16 @@ class Generation final : public std::enable_shared_from_this<Generation> {
     void abandon();
     // With mutex_ held:
     [[nodiscard]] base::Status submit(std::vector<GenerationPrompt> prompts);
+    [[nodiscard]] engine::GenerateRequest request_for(std::size_t number,
+                                                      GenerationPrompt&& prompt);
+    [[nodiscard]] ChoiceState& choice_of(std::size_t prompt, int choice);
+    void take(ChoiceState& state, engine::TokenEvent&& event);
+    void take_held(std::size_t prompt);
     void stream_event(ChoiceState& state, const engine::TokenEvent& event);
     void fail(const base::Error& error);
     void complete();
+    [[nodiscard]] base::Json chunk(base::Json choice) const;
+    void add_prompt_logprobs(const PromptState& prompt, base::Json& json) const;
     [[nodiscard]] base::Json envelope(bool is_stream) const;
     [[nodiscard]] base::Json usage_json() const;
 
@@ -101,12 +71,15 @@ class Generation final : public std::enable_shared_from_this<Generation> {
     const std::vector<std::string> ignored_fields_;
     const std::int64_t created_;
 
-    std::mutex mutex_;                  // guards what is below
+    std::mutex mutex_;  // guards what is below
+    std::vector<PromptState> prompts_;
     std::vector<ChoiceState> choices_;  // [prompt * n + choice]
-    std::vector<bool> drops_output_;    // per prompt
+    // Events that came before the prompt's log-probabilities, which go first, did: by choice.
+    std::vector<std::vector<engine::TokenEvent>> held_;
     std::vector<base::RequestId> requests_;
     std::size_t num_open_ = 0;
-    bool is_over_ = false;  // answered, failed or abandoned
+    bool has_begun_ = false;  // the head of a stream went out
+    bool is_over_ = false;    // answered, failed or abandoned
 };
 
 }  // namespace pagoda::api

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <limits>
-#include <random>
 
 #include <fmt/core.h>
 
@@ -16,29 +15,21 @@ using base::Json;
 constexpr std::int64_t kMaxInt = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMinInt = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMaxChoices = 128;
-constexpr std::size_t kMaxStops = 64;
-constexpr std::size_t kMaxStopBytes = 1024;
-
-std::uint64_t random_seed() {
-    std::random_device device;
-    return (static_cast<std::uint64_t>(device()) << 32) | device();
-}
 
 void read_sampling(FieldReader& reader, const SamplingDefaults& defaults,
                    decode::SamplingParams& sampling) {
-    sampling.temperature = reader.number("temperature", defaults.temperature, 0, 100);
-    sampling.top_p = reader.number("top_p", defaults.top_p, 0, 1);
+    sampling.temperature = reader.number("temperature", defaults.temperature);
+    sampling.top_p = reader.number("top_p", defaults.top_p);
     sampling.top_k = reader.integer("top_k", defaults.top_k, -1, kMaxInt);
-    sampling.min_p = reader.number("min_p", defaults.min_p, 0, 1);
-    sampling.typical_p = reader.number("typical_p", 1.0, 0, 1);
-    sampling.repetition_penalty =
-        reader.number("repetition_penalty", defaults.repetition_penalty, 0, 1e6);
-    sampling.presence_penalty = reader.number("presence_penalty", 0, -2, 2);
-    sampling.frequency_penalty = reader.number("frequency_penalty", 0, -2, 2);
+    sampling.min_p = reader.number("min_p", defaults.min_p);
+    sampling.typical_p = reader.number("typical_p", 1.0);
+    sampling.repetition_penalty = reader.number("repetition_penalty", defaults.repetition_penalty);
+    sampling.presence_penalty = reader.number("presence_penalty", 0);
+    sampling.frequency_penalty = reader.number("frequency_penalty", 0);
     sampling.min_tokens = reader.integer("min_tokens", 0, 0, kMaxInt);
     sampling.ignore_eos = reader.boolean("ignore_eos", false);
     const auto seed = reader.integer("seed", kMinInt, kMaxInt);
-    sampling.seed = seed ? static_cast<std::uint64_t>(*seed) : random_seed();
+    sampling.seed = seed ? static_cast<std::uint64_t>(*seed) : decode::random_seed();
 }
 
 void read_logit_bias(FieldReader& reader, decode::SamplingParams& sampling) {
@@ -73,29 +64,26 @@ void read_stops(FieldReader& reader, GenerationFields& fields) {
     }
     const Json* stop = reader.any("stop");
     if (stop == nullptr) return;
-    const Json::Array one = stop->is_string() ? Json::Array{*stop} : Json::Array{};
-    if (!stop->is_string() && !stop->is_array()) {
+    if (stop->is_string()) {
+        fields.stop.push_back(stop->as_string());
+        return;
+    }
+    if (!stop->is_array()) {
         reader.fail(base::invalid(
             "stop must be a string or an array of strings, got " + brief(*stop), "stop"));
         return;
     }
-    const Json::Array& strings = stop->is_string() ? one : stop->as_array();
-    if (strings.size() > kMaxStops)
-        reader.fail(base::invalid(
-            fmt::format("stop has {} strings, the most is {}", strings.size(), kMaxStops), "stop"));
-    for (const Json& string : strings) {
-        if (!string.is_string() || string.as_string().empty() ||
-            string.as_string().size() > kMaxStopBytes) {
-            reader.fail(base::invalid(fmt::format("stop must hold strings of 1 to {} bytes, got {}",
-                                                  kMaxStopBytes, brief(string)),
-                                      "stop"));
+    for (const Json& string : stop->as_array()) {
+        if (!string.is_string()) {
+            reader.fail(base::invalid("stop must hold strings, got " + brief(string), "stop"));
             return;
         }
         fields.stop.push_back(string.as_string());
     }
 }
 
-void read_logprobs(FieldReader& reader, bool is_chat, decode::SamplingParams& sampling) {
+void read_logprobs(FieldReader& reader, bool is_chat, GenerationFields& fields) {
+    decode::SamplingParams& sampling = fields.sampling;
     if (is_chat) {
         const bool wanted = reader.boolean("logprobs", false);
         const auto top = reader.integer("top_logprobs", 0, decode::kMaxTopLogprobs);
@@ -106,7 +94,8 @@ void read_logprobs(FieldReader& reader, bool is_chat, decode::SamplingParams& sa
         sampling.logprobs = static_cast<int>(*top);
     }
     if (const auto top = reader.integer("prompt_logprobs", 0, decode::kMaxTopLogprobs))
-        sampling.prompt_logprobs = static_cast<int>(*top);
+        fields.prompt_logprobs = static_cast<int>(*top);
+    sampling.prompt_logprobs = fields.prompt_logprobs;
 }
 
 void read_lengths(FieldReader& reader, bool is_chat, GenerationFields& fields) {
@@ -124,16 +113,25 @@ void read_lengths(FieldReader& reader, bool is_chat, GenerationFields& fields) {
 
 void read_streaming(FieldReader& reader, GenerationFields& fields) {
     fields.stream = reader.boolean("stream", false);
-    const Json* options = reader.object("stream_options");
-    if (options == nullptr) return;
+    auto options = reader.nested("stream_options");
+    if (!options) return;
     if (!fields.stream) {
         reader.fail(base::invalid("stream_options needs stream to be true", "stream_options"));
         return;
     }
-    FieldReader inner(*options);
-    fields.include_usage = inner.boolean("include_usage", false);
-    fields.continuous_usage_stats = inner.boolean("continuous_usage_stats", false);
-    if (!inner.ok()) reader.fail(inner.error());
+    fields.include_usage = options->boolean("include_usage", false);
+    fields.continuous_usage_stats = options->boolean("continuous_usage_stats", false);
+    reader.absorb(*options);
+}
+
+void read_response_format(FieldReader& reader) {
+    auto format = reader.nested("response_format");
+    if (!format) return;
+    const auto type = format->string("type");
+    format->refuse_unless("type", type == "text", "only \"text\" is");
+    if (format->ok() && !type)
+        reader.fail(base::invalid("response_format has no type", "response_format"));
+    reader.absorb(*format);
 }
 
 // Known to clients of other servers, and not (yet) offered: refused where they ask for something.
@@ -150,10 +148,6 @@ void refuse_unsupported(FieldReader& reader, std::int64_t num_choices) {
         const Json* value = reader.any(name);
         return value != nullptr && *value == wanted;
     };
-    const Json* format = reader.any("response_format");
-    const Json* type = format != nullptr && format->is_object() ? format->find("type") : nullptr;
-    reader.refuse_unless("response_format", type != nullptr && *type == Json("text"),
-                         "only {\"type\": \"text\"} is");
     for (const std::string_view name : {"tools", "functions"})
         reader.refuse_unless(name, is_empty(name), "tool calls are not offered");
     reader.refuse_unless("tool_choice",
@@ -196,7 +190,7 @@ GenerationFields read_generation_fields(FieldReader& reader, const ApiContext& c
     read_sampling(reader, context.defaults, fields.sampling);
     read_logit_bias(reader, fields.sampling);
     read_stops(reader, fields);
-    read_logprobs(reader, is_chat, fields.sampling);
+    read_logprobs(reader, is_chat, fields);
     read_lengths(reader, is_chat, fields);
     read_streaming(reader, fields);
     fields.num_choices = reader.integer("n", 1, 1, kMaxChoices);
@@ -204,26 +198,10 @@ GenerationFields read_generation_fields(FieldReader& reader, const ApiContext& c
     constexpr std::int64_t kMaxPriority = std::numeric_limits<std::int32_t>::max();
     fields.priority =
         static_cast<std::int32_t>(reader.integer("priority", 0, -kMaxPriority, kMaxPriority));
+    read_response_format(reader);
     refuse_unsupported(reader, fields.num_choices);
     accept_labels(reader);
     return fields;
-}
-
-base::Result<std::int64_t> resolve_max_tokens(const std::optional<std::int64_t>& asked,
-                                              std::int64_t prompt_tokens,
-                                              std::int64_t max_model_len) {
-    if (prompt_tokens >= max_model_len)
-        return base::invalid(fmt::format("the prompt has {} tokens, the context is {} tokens, and "
-                                         "at least one must be left for the answer",
-                                         prompt_tokens, max_model_len),
-                             std::string(kContextLength));
-    const std::int64_t room = max_model_len - prompt_tokens;
-    if (asked && *asked > room)
-        return base::invalid(fmt::format("the prompt has {} tokens and max_tokens is {}, together "
-                                         "more than the context of {} tokens",
-                                         prompt_tokens, *asked, max_model_len),
-                             std::string(kContextLength));
-    return asked.value_or(room);
 }
 
 }  // namespace pagoda::api

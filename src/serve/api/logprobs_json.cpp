@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/core.h>
 
@@ -33,7 +34,8 @@ Json entry(const text::Tokenizer& tokenizer, base::TokenId token, float logprob)
 }
 
 // A token's bytes as text that tells them apart.
-std::string spelled(const std::string& bytes) {
+std::string spelled(const text::Tokenizer& tokenizer, base::TokenId token) {
+    const std::string bytes = tokenizer.token_bytes(token, /*skip_special=*/false);
     if (base::is_valid_utf8(bytes)) return bytes;
     std::string text = "bytes:";
     for (const char byte : bytes)
@@ -45,9 +47,23 @@ std::string token_text(const text::Tokenizer& tokenizer, base::TokenId token) {
     return base::replace_invalid_utf8(tokenizer.token_bytes(token, /*skip_special=*/false));
 }
 
-std::int64_t num_characters(std::string_view text) {
-    return std::count_if(text.begin(), text.end(),
-                         [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; });
+std::span<const decode::Alternative> first(const std::vector<decode::Alternative>& all, int most) {
+    return std::span(all).first(std::min(all.size(), static_cast<std::size_t>(most)));
+}
+
+// {"text": logprob} of the best, and of the token itself in any case; of those that are spelled
+// alike the best one stands. Null when none was asked for.
+Json alternatives(const text::Tokenizer& tokenizer, const decode::TokenLogprob& logprob, int most) {
+    const auto best = first(logprob.top, most);
+    if (best.empty()) return {};
+    Json json = Json::object();
+    const auto add = [&](base::TokenId token, float value) {
+        const std::string text = spelled(tokenizer, token);
+        if (json.find(text) == nullptr) json.set(text, number(value));
+    };
+    for (const decode::Alternative& alternative : best) add(alternative.token, alternative.logprob);
+    add(logprob.token, logprob.logprob);
+    return json;
 }
 
 }  // namespace
@@ -68,37 +84,8 @@ Json chat_logprobs(const text::Tokenizer& tokenizer,
     return result;
 }
 
-CompletionLogprobs completion_logprobs(const text::Tokenizer& tokenizer,
-                                       std::span<const decode::TokenLogprob> logprobs,
-                                       std::int64_t first_offset) {
-    CompletionLogprobs result{.next_offset = first_offset};
-    Json::Array tokens, values, tops, offsets;
-    for (const decode::TokenLogprob& logprob : logprobs) {
-        const std::string bytes = tokenizer.token_bytes(logprob.token, /*skip_special=*/false);
-        const std::string text = spelled(bytes);
-        tokens.emplace_back(text);
-        values.push_back(number(logprob.logprob));
-        Json top = Json::object();
-        for (const decode::Alternative& alternative : logprob.top)
-            top.set(spelled(tokenizer.token_bytes(alternative.token, false)),
-                    number(alternative.logprob));
-        // The token itself is always among them.
-        if (!logprob.top.empty() && top.find(text) == nullptr)
-            top.set(text, number(logprob.logprob));
-        tops.push_back(logprob.top.empty() ? Json() : std::move(top));
-        offsets.emplace_back(result.next_offset);
-        result.next_offset += num_characters(bytes);
-    }
-    result.json = Json::object();
-    result.json.set("tokens", std::move(tokens));
-    result.json.set("token_logprobs", std::move(values));
-    result.json.set("top_logprobs", std::move(tops));
-    result.json.set("text_offset", std::move(offsets));
-    return result;
-}
-
 Json prompt_logprobs_json(const text::Tokenizer& tokenizer,
-                          std::span<const decode::TokenLogprob> logprobs) {
+                          std::span<const decode::TokenLogprob> logprobs, int num_top) {
     Json::Array list;
     list.emplace_back(nullptr);
     for (const decode::TokenLogprob& logprob : logprobs) {
@@ -112,11 +99,64 @@ Json prompt_logprobs_json(const text::Tokenizer& tokenizer,
         };
         add(logprob.token, logprob.logprob, logprob.rank);
         std::int64_t rank = 1;
-        for (const decode::Alternative& alternative : logprob.top)
-            add(alternative.token, alternative.logprob, rank++);
+        for (const decode::Alternative& alternative : first(logprob.top, num_top)) {
+            if (alternative.token != logprob.token)
+                add(alternative.token, alternative.logprob, rank);
+            ++rank;
+        }
         list.push_back(std::move(candidates));
     }
     return Json(std::move(list));
+}
+
+CompletionLogprobs::CompletionLogprobs(const text::Tokenizer& tokenizer, const Options& options)
+    : tokenizer_(tokenizer),
+      num_top_(options.num_top),
+      skip_special_(options.skip_special),
+      detokenizer_(tokenizer, options.skip_special, options.tail) {}
+
+void CompletionLogprobs::place(text::Detokenizer& detokenizer,
+                               const decode::TokenLogprob& logprob) {
+    waiting_.push_back({logprob, next_offset_});
+    next_offset_ += base::num_characters(detokenizer.append(logprob.token));
+}
+
+void CompletionLogprobs::add_prompt(base::TokenId first_token,
+                                    std::span<const decode::TokenLogprob> rest,
+                                    std::int64_t num_characters) {
+    text::Detokenizer detokenizer(tokenizer_, skip_special_);
+    place(detokenizer, {.token = first_token, .logprob = std::numeric_limits<float>::quiet_NaN()});
+    for (const decode::TokenLogprob& logprob : rest) place(detokenizer, logprob);
+    // A tokenizer that changes what it reads does not give the client's text back.
+    for (Entry& entry : waiting_) entry.offset = std::min(entry.offset, num_characters);
+    next_offset_ = num_characters;
+}
+
+void CompletionLogprobs::add(std::span<const decode::TokenLogprob> logprobs) {
+    for (const decode::TokenLogprob& logprob : logprobs) place(detokenizer_, logprob);
+}
+
+Json CompletionLogprobs::take(std::int64_t num_characters, bool has_ended) {
+    const auto end = has_ended ? waiting_.end()
+                               : std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& e) {
+                                     return e.offset > num_characters;
+                                 });
+    if (end == waiting_.begin()) return {};
+    Json::Array tokens, values, tops, offsets;
+    for (auto entry = waiting_.begin(); entry != end; ++entry) {
+        const decode::TokenLogprob& logprob = entry->logprob;
+        tokens.emplace_back(spelled(tokenizer_, logprob.token));
+        values.push_back(number(logprob.logprob));
+        tops.push_back(alternatives(tokenizer_, logprob, num_top_));
+        offsets.emplace_back(std::min(entry->offset, num_characters));
+    }
+    waiting_.erase(waiting_.begin(), end);
+    Json json = Json::object();
+    json.set("tokens", std::move(tokens));
+    json.set("token_logprobs", std::move(values));
+    json.set("top_logprobs", std::move(tops));
+    json.set("text_offset", std::move(offsets));
+    return json;
 }
 
 }  // namespace pagoda::api

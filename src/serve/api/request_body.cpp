@@ -1,6 +1,7 @@
 #include "serve/api/request_body.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -36,7 +37,7 @@ base::Status check_media(const http::Request& request) {
 
 }  // namespace
 
-base::Result<base::Json> parse_body(const http::Request& request) {
+base::Result<base::Json> parse_body(http::Request& request) {
     if (const auto media = check_media(request); !media) return media.error();
     const std::string* encoding = request.header(kContentEncoding);
     if (encoding != nullptr && !http::equals_ignoring_case(*encoding, "identity"))
@@ -46,9 +47,14 @@ base::Result<base::Json> parse_body(const http::Request& request) {
                            std::string(kContentEncoding)};
     if (request.body.empty())
         return base::invalid("the request has no body; a JSON object is expected");
-    auto parsed = base::Json::parse(request.body);
-    if (!parsed)
-        return base::invalid("the request's body is not valid JSON: " + parsed.error().message);
+    const std::string text = std::exchange(request.body, std::string());
+    auto parsed = base::Json::parse(text, {.max_values = kMaxBodyValues});
+    if (!parsed) {
+        const bool is_too_much = parsed.error().code == base::ErrorCode::kResourceExhausted;
+        return base::Error{parsed.error().code,
+                           "the request's body can't be read as JSON: " + parsed.error().message +
+                               (is_too_much ? "; send less in one request" : "")};
+    }
     if (!parsed->is_object())
         return base::invalid(
             fmt::format("the request's body must be a JSON object, got {}", parsed->type_name()));
@@ -65,7 +71,7 @@ http::ErrorBody to_http(const base::Error& error) {
         case base::ErrorCode::kInvalidArgument:
             body.status = 400;
             body.code = "invalid_value";
-            if (error.param == kContextLength) {
+            if (error.param == engine::kContextLength) {
                 body.code = "context_length_exceeded";
                 body.param.clear();  // prompt and max_tokens together, no field of that name
             }

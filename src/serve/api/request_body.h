@@ -13,8 +13,13 @@
 
 namespace pagoda::api {
 
-// The body as an object. Errors say what is wrong with it, or with its headers.
-[[nodiscard]] base::Result<base::Json> parse_body(const http::Request& request);
+// Values of one body, at most: enough for the token ids of several whole contexts. The largest
+// body (max_body) of that many takes 120 MiB while it is parsed.
+inline constexpr std::size_t kMaxBodyValues = std::size_t{1} << 20;
+
+// The body as an object; the request's own copy of it is gone afterwards. Errors say what is wrong
+// with it, or with its headers.
+[[nodiscard]] base::Result<base::Json> parse_body(http::Request& request);
 
 // Who asks, for fairness.
 [[nodiscard]] base::ClientId client_of(const http::Request& request);
@@ -30,8 +35,6 @@ void add_ignored_fields(const std::vector<std::string>& names, http::Response& r
 [[nodiscard]] base::Status check_model(const ApiContext& context,
                                        const std::optional<std::string>& name);
 
-// An invalid argument with this param is context_length_exceeded.
-inline constexpr std::string_view kContextLength = "context_length";
 // Something unsupported with one of these params is 415.
 inline constexpr std::string_view kContentEncoding = "content-encoding";
 inline constexpr std::string_view kContentType = "content-type";

@@ -29,15 +29,15 @@ base::Result<std::string> text_of(FieldReader& reader, const ApiContext& context
         return std::move(*prompt);
     }
     ChatFields chat = read_chat_fields(reader, context);
-    if (const Json* tools = reader.array("tools")) chat.input.tools = *tools;
+    if (reader.array("tools") != nullptr) chat.input.tools = reader.take("tools");
     if (!reader.ok()) return reader.error();
-    return render_prompt(context, chat);
+    return render_prompt(context, std::move(chat));
 }
 
 }  // namespace
 
 void tokenize(const ApiContext& context, http::Request&& request, Writer writer) {
-    const auto body = parse_body(request);
+    auto body = parse_body(request);
     if (!body) return writer->send(to_response(body.error()));
     FieldReader reader(*body);
     const bool is_chat = reader.any("messages") != nullptr;
@@ -69,7 +69,7 @@ void tokenize(const ApiContext& context, http::Request&& request, Writer writer)
 }
 
 void detokenize(const ApiContext& context, http::Request&& request, Writer writer) {
-    const auto body = parse_body(request);
+    auto body = parse_body(request);
     if (!body) return writer->send(to_response(body.error()));
     FieldReader reader(*body);
     const auto model = reader.string("model");
@@ -93,7 +93,7 @@ void detokenize(const ApiContext& context, http::Request&& request, Writer write
 }
 
 void apply_template(const ApiContext& context, http::Request&& request, Writer writer) {
-    const auto body = parse_body(request);
+    auto body = parse_body(request);
     if (!body) return writer->send(to_response(body.error()));
     FieldReader reader(*body);
     const auto model = reader.string("model");
