@@ -25,6 +25,7 @@ using base::ErrorCode;
 
 constexpr std::int64_t kMaxLogitRows = 64;   // rows of logits that are made at once, at most
 constexpr std::int64_t kLeastContext = 512;  // no shorter context is tried to make a model fit
+constexpr auto kQueueBytes = static_cast<std::int64_t>(plan::kProcessShares.queue_bytes);
 
 Error at_file(const std::string& path, const Error& error) {
     return {error.code, fmt::format("{}: {}", path, error.message), error.param};
@@ -198,6 +199,7 @@ base::Status ModelSession::start(const std::string& model_name) {
                                          .tokenizer = text_.tokenizer.get(),
                                          .vocab_size = sizes_.vocab,
                                          .scheduler = settings_.scheduler,
+                                         .max_queue_bytes = kQueueBytes,
                                          .model_name = model_name,
                                          .metrics = &metrics_,
                                          .logger = &logger_,

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,16 +32,14 @@
 
 namespace pagoda::engine {
 
-// What waiting requests may hold: of the memory plan's share for queues, connections and text.
-inline constexpr std::int64_t kQueueBytes = std::int64_t{24} << 20;
-
 // What the engine works with. References outlive the engine.
 struct EngineParts {
     std::unique_ptr<Executor> executor;
     const text::Tokenizer* tokenizer = nullptr;
     std::int64_t vocab_size = 0;  // of the logits; the tokenizer may know fewer
     sched::SchedulerConfig scheduler;
-    std::int64_t max_queue_bytes = kQueueBytes;
+    // What waiting requests may hold; the memory plan has a share for it.
+    std::int64_t max_queue_bytes = std::numeric_limits<std::int64_t>::max();
     std::string model_name;
     base::MetricsRegistry* metrics = nullptr;
     base::Logger* logger = nullptr;

@@ -100,7 +100,8 @@ TokenId letters_or_short(const std::vector<TokenId>& tokens, std::int64_t num_pr
 
 struct EngineTest : testing::Test {
     void start(ScriptedExecutor::NextToken next, std::int64_t num_blocks = 64,
-               std::int64_t max_queue = 1024, std::int64_t max_queue_bytes = kQueueBytes) {
+               std::int64_t max_queue = 1024,
+               std::int64_t max_queue_bytes = std::int64_t{24} << 20) {
         const sched::SchedulerConfig config{.max_num_seqs = 16,
                                             .max_num_batched_tokens = 64,
                                             .max_queue = max_queue,

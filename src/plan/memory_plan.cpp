@@ -18,7 +18,6 @@ using base::format_byte_size;
 
 constexpr std::int64_t kBlock = kv::kBlockTokens;
 static_assert(kBlock == kernels::kBlockTokens, "blocks that are planned are blocks that are kept");
-constexpr std::uint64_t kOther = std::uint64_t{64} << 20;  // queues, connections, text
 
 // KV blocks of every group when the group that sees everything has `blocks`. A windowed group never
 // needs more than lets every sequence advance, and one step's tokens in all.
@@ -98,7 +97,7 @@ base::Result<MemoryPlan> make_memory_plan(const model::ModelSizes& sizes,
         static_cast<std::uint64_t>(static_cast<double>(budget.limit_bytes) * budget.utilization);
     plan.weights_bytes = sizes.weights;
     plan.workspace_bytes = sizes.workspace;
-    plan.other_bytes = budget.in_use_bytes + kOther;
+    plan.other_bytes = budget.in_use_bytes + kProcessShares.sum();
     const std::uint64_t fixed = plan.weights_bytes + plan.workspace_bytes + plan.other_bytes;
     if (fixed >= plan.limit_bytes)
         return Error{

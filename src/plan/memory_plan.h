@@ -12,6 +12,18 @@
 
 namespace pagoda::plan {
 
+// What is planned beside model and KV cache, whatever the model. Whoever is named keeps within it.
+struct ProcessShares {
+    std::uint64_t queue_bytes = std::uint64_t{24} << 20;   // requests that wait: the engine
+    std::uint64_t bodies_bytes = std::uint64_t{32} << 20;  // bodies on their way: the HTTP server
+    std::uint64_t text_bytes = std::uint64_t{8} << 20;     // connections, output, metrics
+
+    [[nodiscard]] constexpr std::uint64_t sum() const {
+        return queue_bytes + bodies_bytes + text_bytes;
+    }
+};
+inline constexpr ProcessShares kProcessShares;
+
 struct MemoryBudget {
     std::uint64_t limit_bytes = 0;                // what this process may use in all
     double utilization = 0.9;                     // share of the limit for everything
@@ -26,7 +38,7 @@ struct MemoryPlan {
     std::uint64_t limit_bytes = 0;  // limit * utilization
     std::uint64_t weights_bytes = 0;
     std::uint64_t workspace_bytes = 0;
-    std::uint64_t other_bytes = 0;  // the process itself, tokenizer, queues
+    std::uint64_t other_bytes = 0;  // what was resident before, and the ProcessShares
     std::uint64_t kv_bytes = 0;
     std::vector<std::int64_t> group_blocks;  // KV blocks per group
     std::int64_t kv_tokens = 0;              // positions of the group that sees everything

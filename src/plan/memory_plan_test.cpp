@@ -31,6 +31,16 @@ TEST(MemoryPlan, KvTakesWhatIsLeftAndNoMore) {
     EXPECT_FALSE(plan->max_model_len_lowered);
 }
 
+TEST(MemoryPlan, HasRoomForWhatIsResidentAlreadyAndForQueuesBodiesAndText) {
+    MemoryBudget asked = budget(1024 * kMiB);
+    asked.in_use_bytes = 10 * kMiB;
+    const auto plan = make_memory_plan(full_attention(), asked);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_EQ(kProcessShares.sum(), 64 * kMiB);
+    EXPECT_EQ(plan->other_bytes, 10 * kMiB + kProcessShares.queue_bytes +
+                                     kProcessShares.bodies_bytes + kProcessShares.text_bytes);
+}
+
 TEST(MemoryPlan, KvIsNoLargerThanAllSequencesCanUse) {
     const auto plan = make_memory_plan(full_attention(), budget(1024 * 1024 * kMiB));
     ASSERT_TRUE(plan.ok());
