@@ -6,9 +6,12 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from server import environment_of_binary
+
 
 def bench_kernels(*arguments):
-    return subprocess.run([os.environ["PAGODA_BIN"], "bench", "kernels", *arguments], capture_output=True, text=True, timeout=300)
+    return subprocess.run([os.environ["PAGODA_BIN"], "bench", "kernels", *arguments], env=environment_of_binary(), capture_output=True,
+                          text=True, timeout=300, check=False)
 
 
 SMALL = ("--kernels", "linear", "--shapes", "64x256", "--types", "Q4_K,BF16", "--rows", "1,3", "--repeat", "1")

@@ -1,6 +1,6 @@
 #pragma once
-// ApiContext: what the routes work with. Built by main(), constant while serving; everything it
-// points to outlives the server. Thread-safe to read.
+// ApiContext: what the routes work with. Built by main() while the state is kLoading, constant
+// afterwards; everything it points to outlives the server's threads. Thread-safe to read.
 
 #include <atomic>
 #include <cstdint>
@@ -26,6 +26,8 @@ struct SamplingDefaults {
     double repetition_penalty = 1.0;
 };
 
+enum class ServingState { kLoading, kReady, kDraining };
+
 struct ApiContext {
     engine::Engine* engine = nullptr;
     const text::Tokenizer* tokenizer = nullptr;
@@ -37,9 +39,10 @@ struct ApiContext {
     bool trust_request_chat_template = false;
     base::MetricsRegistry* metrics = nullptr;
     const base::Clock* clock = nullptr;
-    const std::atomic<bool>* ready = nullptr;  // loaded, and not draining
-    double watchdog_seconds = 300;             // a step longer than this is a stuck engine
-    base::Json version;                        // body of /version
+    // While loading it alone may be read.
+    const std::atomic<ServingState>* state = nullptr;
+    double watchdog_seconds = 300;  // a step longer than this is a stuck engine
+    base::Json version;             // body of /version
 };
 
 // Adds every route of this module.

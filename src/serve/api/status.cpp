@@ -16,8 +16,9 @@ http::Response status_json(std::string_view status) {
 
 }  // namespace
 
-// The process lives, and its engine is not stuck in a step.
+// The process lives, and its engine is not stuck in a step. There is no engine while it loads.
 void health(const ApiContext& context, http::Request&&, Writer writer) {
+    if (context.state->load() == ServingState::kLoading) return writer->send(status_json("ok"));
     const double stuck = context.engine->seconds_in_step();
     if (stuck <= context.watchdog_seconds) return writer->send(status_json("ok"));
     writer->send(http::error_response(
@@ -27,9 +28,13 @@ void health(const ApiContext& context, http::Request&&, Writer writer) {
 }
 
 void ready(const ApiContext& context, http::Request&&, Writer writer) {
-    if (context.ready->load()) return writer->send(status_json("ready"));
-    writer->send(http::error_response(
-        {.status = 503, .message = "the server is shutting down", .code = "not_ready"}));
+    const ServingState state = context.state->load();
+    if (state == ServingState::kReady) return writer->send(status_json("ready"));
+    writer->send(http::error_response({.status = 503,
+                                       .message = state == ServingState::kLoading
+                                                      ? "the model is still loading"
+                                                      : "the server is shutting down",
+                                       .code = "not_ready"}));
 }
 
 void version(const ApiContext& context, http::Request&&, Writer writer) {

@@ -300,6 +300,9 @@ void Connection::on_readable(const std::shared_ptr<Exchange>& watched) {
     }
     // A next request that is there already waits its turn; then only writing shows a disconnect.
     if (!error && bytes > 0) return;
+    // The whole answer is being written: its last byte may be out, and who has it may leave before
+    // this strand hears of that. The write tells.
+    if (watched->is_complete()) return;
     if (exchange_ == watched) lose_reader(kReaderLeft);
 }
 

@@ -106,5 +106,20 @@ TEST(RequestLog, AReaderThatLeftIs499) {
                 "info: request method=GET path=/stream status=499 ms=");
 }
 
+// It may leave before the server hears that the last byte is out, most of all where threads are
+// many.
+TEST(RequestLog, AReaderThatLeavesWithItsAnswerIsNot499) {
+    constexpr int kReaders = 300;
+    const std::string lines = logged(base::LogLevel::kInfo, nullptr, [](TestServer& server) {
+        for (int number = 0; number < kReaders; ++number) {
+            Client client(server.port());
+            client.send(test::post("/echo", "hello"));
+            EXPECT_EQ(test::status_of(client.answer()), 200);
+        }
+        server.wait_answered();
+    });
+    EXPECT_EQ(lines.find("status=499"), std::string::npos) << lines;
+}
+
 }  // namespace
 }  // namespace pagoda::http
