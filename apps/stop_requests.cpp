@@ -19,14 +19,14 @@ void StopRequests::notify() {
 void StopRequests::wait_for_first() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return count_ > 0; });
+    heard_ = 1;
 }
 
 bool StopRequests::wait(const std::function<bool()>& is_done,
                         std::chrono::steady_clock::time_point until) {
     std::unique_lock lock(mutex_);
-    const int before = count_;
-    changed_.wait_until(lock, until,
-                        [this, before, &is_done] { return count_ > before || is_done(); });
+    changed_.wait_until(lock, until, [this, &is_done] { return count_ > heard_ || is_done(); });
+    heard_ = count_;
     return is_done();
 }
 

@@ -15,15 +15,18 @@ class StopRequests {
     void notify();
 
     void wait_for_first();
-    // Until is_done holds, at most that long, and no longer than until the next request: true when
-    // it held. is_done is called under a lock and must not call back.
+    // Until is_done holds, at most that long, and no longer than until a request that no wait has
+    // heard of, one from before included: true when it held. is_done is called under a lock and
+    // must not call back.
     [[nodiscard]] bool wait(const std::function<bool()>& is_done,
                             std::chrono::steady_clock::time_point until);
 
   private:
     std::mutex mutex_;
     std::condition_variable changed_;
-    int count_ = 0;  // guarded by mutex_
+    // Guarded by mutex_:
+    int count_ = 0;
+    int heard_ = 0;  // of these, by a wait
 };
 
 }  // namespace pagoda::apps

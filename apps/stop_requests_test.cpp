@@ -38,6 +38,15 @@ TEST(StopRequests, AWaitEndsWithTheNextRequestAndNotWithAnEarlierOne) {
     other.join();
 }
 
+// Between the first request and the wait there is work: a second one must not get lost in it.
+TEST(StopRequests, ARequestThatComesBeforeTheWaitEndsItToo) {
+    StopRequests stop;
+    stop.add();
+    stop.wait_for_first();
+    stop.add();
+    EXPECT_FALSE(stop.wait([] { return false; }, steady_clock::now() + hours(1)));
+}
+
 TEST(StopRequests, AWaitEndsWhenItsTimeIsOver) {
     StopRequests stop;
     EXPECT_FALSE(stop.wait([] { return false; }, steady_clock::now()));

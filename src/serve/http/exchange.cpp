@@ -73,8 +73,9 @@ void Exchange::begin_stream(Response head) {
 void Exchange::write(std::string data) {
     if (data.empty() || traits_.is_head) return;
     std::string bytes = framed(std::move(data));
-    const std::size_t unsent = unsent_bytes_.fetch_add(bytes.size()) + bytes.size();
-    const bool is_too_slow = unsent > connection_->options().max_unsent_bytes;
+    // What it left standing counts, not the size of what comes now.
+    const std::size_t left_standing = unsent_bytes_.fetch_add(bytes.size());
+    const bool is_too_slow = left_standing > connection_->options().max_unsent_bytes;
     post([this, is_too_slow, bytes = std::move(bytes)]() mutable {
         if (is_complete_) {
             unsent_bytes_.fetch_sub(bytes.size());

@@ -103,6 +103,17 @@ TEST(Exchange, AReaderThatIsFarBehindLosesItsStream) {
     EXPECT_FALSE(client.rest().ends_with("0\r\n\r\n"));
 }
 
+TEST(Exchange, AReaderThatKeepsUpTakesAWriteOfAnySize) {
+    const TestServer server({.max_unsent_bytes = 1 << 10}, at_stream([&](const Writer& writer) {
+                                writer->begin_stream({.content_type = "text/event-stream"});
+                                writer->write(std::string(1 << 20, 'x'));
+                                writer->end();
+                            }));
+    Client client(server.port());
+    client.send(test::get("/stream"));
+    EXPECT_EQ(client.until("\r\n0\r\n\r\n").find("HTTP/1.1 200"), 0U);
+}
+
 TEST(Exchange, AReaderThatLeavesIsNoticedWhileItsAnswerIsMade) {
     test::Gate gate;
     TestServer server({}, at_stream([&](const Writer& writer) {

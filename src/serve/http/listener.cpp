@@ -1,5 +1,6 @@
 #include "serve/http/listener.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -63,6 +64,13 @@ base::Status Listener::bind_all(const Tcp::resolver::results_type& found, std::u
     for (const auto& entry : found) {
         const Tcp::endpoint endpoint(entry.endpoint().address(),
                                      acceptors_.empty() ? port : this->port());
+        // A name may stand twice in a table of hosts.
+        const bool is_bound = std::any_of(acceptors_.begin(), acceptors_.end(),
+                                          [&endpoint](const Tcp::acceptor& acceptor) {
+                                              Error ignored;
+                                              return acceptor.local_endpoint(ignored) == endpoint;
+                                          });
+        if (is_bound) continue;
         const Error error = bind(endpoint, found.size() > 1);
         if (!error) continue;
         if (!is_not_of_this_machine(error) || found.size() == 1)
