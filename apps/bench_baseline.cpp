@@ -2,12 +2,12 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include <fmt/core.h>
 
 #include "base/json.h"
+#include "text_input.h"
 
 namespace pagoda::apps {
 namespace {
@@ -22,12 +22,9 @@ base::Error bad_file(const std::string& path, std::string_view reason) {
 }
 
 base::Result<Json> read_document(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    if (!file)
-        return base::Error{base::ErrorCode::kIo, fmt::format("{}: can't be read", path),
-                           "baseline"};
-    auto document = Json::parse(text);
+    const auto text = read_text_file(path);
+    if (!text) return text.error();
+    auto document = Json::parse(*text);
     if (!document) return bad_file(path, document.error().message);
     return document;
 }

@@ -1,7 +1,6 @@
 // pagoda bench kernels: matrix and attention kernels as shares of this machine's roof.
 
 #include <algorithm>
-#include <memory>
 
 #include <fmt/core.h>
 
@@ -28,7 +27,7 @@ struct Plan {
     std::vector<DType> types;
     std::vector<MatrixShape> shapes;
     std::vector<std::int64_t> rows;
-    bool has_linear = true, has_attention = true;
+    bool has_linear = false, has_attention = false;
     int threads = 1, repeat = 5;
     bool as_json = false;
 };
@@ -112,14 +111,17 @@ base::Result<std::vector<MatrixShape>> read_shapes(const Arguments& arguments) {
     return shapes;
 }
 
+// Models of small sizes have no K-quants for such layers either.
+bool is_whole_blocks(DType type, MatrixShape shape) {
+    return shape.in % tensor::info(type).block_values == 0;
+}
+
 void name_left_out(const Plan& plan) {
     for (const DType type : plan.types) {
-        const std::int64_t block = tensor::info(type).block_values;
         for (const MatrixShape shape : plan.shapes) {
-            if (shape.in % block == 0) continue;
-            // Models of small sizes have no K-quants for such layers either.
+            if (is_whole_blocks(type, shape)) continue;
             fmt::print(stderr, "left out: {} x {} in {}, whose blocks are {} values\n", shape.out,
-                       shape.in, tensor::info(type).name, block);
+                       shape.in, tensor::info(type).name, tensor::info(type).block_values);
         }
     }
 }
@@ -139,7 +141,6 @@ base::Result<Plan> read_plan(const Arguments& arguments) {
     const auto repeat = arguments.integer("repeat", 5, 1, 1000);
     if (!repeat) return repeat.error();
     const std::string kernels = arguments.value("kernels").value_or("linear,attention");
-    plan.has_linear = plan.has_attention = false;
     for (const std::string& name : split_list(kernels)) {
         if (name != "linear" && name != "attention")
             return base::invalid(
@@ -236,8 +237,7 @@ void run_variant(const Plan& plan, const kernels::DeviceContext& device, Report&
     for (const DType type : plan.types) {
         if (!plan.has_linear) break;
         for (const MatrixShape shape : plan.shapes) {
-            if (shape.in % tensor::info(type).block_values == 0)
-                report.add(bench.linear(type, shape, plan.rows));
+            if (is_whole_blocks(type, shape)) report.add(bench.linear(type, shape, plan.rows));
         }
     }
     if (!plan.has_attention) return;

@@ -6,16 +6,6 @@
 
 namespace pagoda::apps {
 
-std::vector<std::string> split_list(std::string_view list) {
-    std::vector<std::string> parts;
-    while (true) {
-        const std::size_t comma = list.find(',');
-        parts.emplace_back(list.substr(0, comma));
-        if (comma == std::string_view::npos) return parts;
-        list.remove_prefix(comma + 1);
-    }
-}
-
 base::Result<std::vector<std::int64_t>> integer_list(const Arguments& arguments,
                                                      std::string_view option,
                                                      std::string_view fallback, std::int64_t least,

@@ -10,9 +10,6 @@
 
 namespace pagoda::apps {
 
-// The parts of "a,b,c", empty ones too.
-[[nodiscard]] std::vector<std::string> split_list(std::string_view list);
-
 // An option that is a list of integers, or `fallback` where it is not given.
 [[nodiscard]] base::Result<std::vector<std::int64_t>> integer_list(const Arguments& arguments,
                                                                    std::string_view option,

@@ -75,6 +75,16 @@ ExitCode bad_usage(const base::Error& error) {
     return ExitCode::kUsage;
 }
 
+std::vector<std::string> split_list(std::string_view list) {
+    std::vector<std::string> parts;
+    while (true) {
+        const std::size_t comma = list.find(',');
+        parts.emplace_back(list.substr(0, comma));
+        if (comma == std::string_view::npos) return parts;
+        list.remove_prefix(comma + 1);
+    }
+}
+
 base::Result<std::int64_t> parse_integer(std::string_view name, std::string_view text,
                                          std::int64_t least, std::int64_t most) {
     std::int64_t value = 0;

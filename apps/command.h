@@ -63,6 +63,9 @@ struct CommandSpec {
 ExitCode fail(const base::Error& error);
 ExitCode bad_usage(const base::Error& error);
 
+// The parts of "a,b,c", empty ones too.
+[[nodiscard]] std::vector<std::string> split_list(std::string_view list);
+
 // Decimal integers and numbers of users, whole text; an error says what was expected.
 [[nodiscard]] base::Result<std::int64_t> parse_integer(std::string_view name, std::string_view text,
                                                        std::int64_t least, std::int64_t most);

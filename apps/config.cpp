@@ -127,17 +127,6 @@ bool is_service_link(std::string_view name, std::string_view value) {
                                                  name.find("_UDP") != std::string_view::npos));
 }
 
-std::vector<std::string> split_commas(std::string_view text) {
-    std::vector<std::string> parts;
-    while (!text.empty()) {
-        const std::size_t comma = text.find(',');
-        if (comma != 0) parts.emplace_back(text.substr(0, comma));
-        if (comma == std::string_view::npos) break;
-        text.remove_prefix(comma + 1);
-    }
-    return parts;
-}
-
 std::string yaml_value(const ConfigKey& key, const std::vector<std::string>& values) {
     if (key.kind == KeyKind::kList) {
         base::Json::Array items;
@@ -195,7 +184,9 @@ base::Status Config::apply(std::string_view name, std::vector<std::string> value
     if (key->kind == KeyKind::kList) {
         std::vector<std::string> parts;
         for (const std::string& value : values) {
-            for (std::string& part : split_commas(value)) parts.push_back(std::move(part));
+            for (std::string& part : split_list(value)) {
+                if (!part.empty()) parts.push_back(std::move(part));
+            }
         }
         values = std::move(parts);
     } else if (key->kind == KeyKind::kBool && values.empty()) {

@@ -1,8 +1,6 @@
 #include "kernel_bench.h"
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 
 #include "bench_options.h"
 #include "kernels/ops/attention.h"
@@ -13,13 +11,6 @@ namespace {
 
 constexpr double kRunSeconds = 0.08;  // of one run, at least
 constexpr int kPeakTries = 2;         // before every run
-
-// With one thread its own time, which other programs on the machine do not lengthen.
-double seconds_now(bool is_cpu_time) {
-    timespec now{};
-    clock_gettime(is_cpu_time ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
-    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 // A layer's KV, filled, and the queries of one prompt.
 class KvLayer {
@@ -98,7 +89,6 @@ KernelBench::KernelBench(const kernels::DeviceContext& device, int repeat)
 // call() does the work once, on the next operands.
 template <class Call>
 void KernelBench::measure(const Work& work, const Call& call, KernelRow& row) {
-    const bool is_cpu_time = device_.team->num_threads() == 1;
     std::vector<double> gmac_s;
     std::vector<double> peak_shares;
     std::vector<double> read_shares;
@@ -107,12 +97,12 @@ void KernelBench::measure(const Work& work, const Call& call, KernelRow& row) {
         const double peak =
             work.is_int8 ? meter_.int8_gops(kPeakTries) : meter_.f32_gflops(kPeakTries);
         const double read = meter_.read_gb_s(1);
-        const double begin = seconds_now(is_cpu_time);
+        const double begin = kernels::roof_clock(device_, /*all_threads=*/true);
         double took = 0;
         int calls = 0;
         for (; took < kRunSeconds; ++calls) {
             call();
-            took = seconds_now(is_cpu_time) - begin;
+            took = kernels::roof_clock(device_, /*all_threads=*/true) - begin;
         }
         const double rate = calls * 1e-9 / took;
         gmac_s.push_back(work.macs * rate);

@@ -232,12 +232,14 @@ class Service {
 
     void ask(std::string_view path, std::string body) {
         const auto recorder = std::make_shared<Recorder>();
-        router_.dispatch({.method = "POST",
-                          .path = std::string(path),
-                          .headers = {{"Content-Type", "application/json"}},
-                          .body = std::move(body),
-                          .id = "fuzz"},
-                         recorder);
+        http::Request request{.method = "POST",
+                              .path = std::string(path),
+                              .headers = {{"Content-Type", "application/json"}},
+                              .body = std::move(body),
+                              .id = "fuzz"};
+        const http::Routing routing = router_.admit(request);
+        CHECK(!routing.refusal, "the fuzzer's paths are routes");
+        routing.route->handler(std::move(request), recorder);
         recorder->wait();
         check_answer(*recorder);
         CHECK(engine_->wait_idle(kPatience), "a sequence runs on after its answer");

@@ -35,8 +35,7 @@ Error error_at(std::string_view text, std::size_t offset, std::string_view reaso
 
 std::string shown(std::string_view text) {
     if (text.size() <= kMaxShownBytes) return Json(text).dump();
-    const std::string_view cut = text.substr(0, kMaxShownBytes);
-    return Json(cut.substr(0, complete_utf8_prefix(cut))).dump() + "...";
+    return Json(cut_utf8(text, kMaxShownBytes)).dump() + "...";
 }
 
 // Reads the text for the library and lets us know how far it is.

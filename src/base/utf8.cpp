@@ -145,4 +145,10 @@ std::size_t complete_utf8_prefix(std::string_view text) {
     return text.size();
 }
 
+std::string_view cut_utf8(std::string_view text, std::size_t most_bytes) {
+    if (text.size() <= most_bytes) return text;
+    const std::string_view beginning = text.substr(0, most_bytes);
+    return beginning.substr(0, complete_utf8_prefix(beginning));
+}
+
 }  // namespace pagoda::base

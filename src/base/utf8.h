@@ -29,5 +29,7 @@ void append_utf8(std::string& out, char32_t code);
 // Length of the longest prefix that ends on a character boundary: an incomplete but still valid
 // start of a character at the end is left out, invalid bytes are not.
 [[nodiscard]] std::size_t complete_utf8_prefix(std::string_view text);
+// The beginning of a text, at most that many bytes, up to a character's end.
+[[nodiscard]] std::string_view cut_utf8(std::string_view text, std::size_t most_bytes);
 
 }  // namespace pagoda::base

@@ -114,5 +114,13 @@ TEST(Utf8, CharactersAreCountedWhateverTheirLength) {
     EXPECT_EQ(num_characters("a\u00e9\u20ac\U0001F600"), 4);
 }
 
+TEST(Utf8, ACutTextEndsWithAWholeCharacter) {
+    EXPECT_EQ(cut_utf8("ab\xe2\x82\xac", 5), "ab\xe2\x82\xac");
+    EXPECT_EQ(cut_utf8("ab\xe2\x82\xac", 4), "ab");
+    EXPECT_EQ(cut_utf8("ab\xe2\x82\xac", 2), "ab");
+    EXPECT_EQ(cut_utf8("\xe2\x82\xac", 1), "");
+    EXPECT_EQ(cut_utf8("", 0), "");
+}
+
 }  // namespace
 }  // namespace pagoda::base

@@ -1,7 +1,6 @@
 #include "kernels/roof.h"
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <fstream>
 #include <span>
@@ -14,14 +13,8 @@
 namespace pagoda::kernels {
 namespace {
 
-using Seconds = std::chrono::duration<double>;
-using Steady = std::chrono::steady_clock;
-
-// CPU time of the calling thread: what others take from the core does not count.
-double thread_seconds() {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+bool is_one_thread(const DeviceContext& device, bool all_threads) {
+    return !all_threads || device.team->num_threads() == 1;
 }
 
 constexpr int kTries = 9;                // the best counts: other programs can only take away
@@ -30,14 +23,12 @@ constexpr double kTryNanoseconds = 2e7;  // of a loop, about
 // Runs job(thread, threads) on one thread or all, and returns the seconds until all are done.
 template <class Job>
 double seconds_of(const DeviceContext& device, bool all_threads, const Job& job) {
-    if (!all_threads || device.team->num_threads() == 1) {
-        const double begin = thread_seconds();
+    const double begin = roof_clock(device, all_threads);
+    if (is_one_thread(device, all_threads))
         job(0, 1);
-        return thread_seconds() - begin;
-    }
-    const Steady::time_point begin = Steady::now();
-    device.team->run([&](int thread) { job(thread, device.team->num_threads()); });
-    return Seconds(Steady::now() - begin).count();
+    else
+        device.team->run([&](int thread) { job(thread, device.team->num_threads()); });
+    return roof_clock(device, all_threads) - begin;
 }
 
 using PeakLoop = double (*)(std::int64_t rounds) noexcept;
@@ -83,6 +74,13 @@ std::size_t roof_read_bytes() {
                              static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     const std::size_t most = std::clamp(free / 4, 64 * kMebibyte, 1024 * kMebibyte);
     return std::clamp(4 * largest, 64 * kMebibyte, most) / 4096 * 4096;
+}
+
+double roof_clock(const DeviceContext& device, bool all_threads) {
+    timespec now{};
+    clock_gettime(is_one_thread(device, all_threads) ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC,
+                  &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
 double RoofMeter::int8_gops(int tries) const {

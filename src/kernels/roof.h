@@ -18,7 +18,7 @@ struct Roof {
 };
 
 // Parts of the roof one by one, so that each can be measured right beside what it judges. Of all
-// threads of the team together (by the clock on the wall), or of one alone (by its CPU time).
+// threads of the team together, or of one alone.
 class RoofMeter {
   public:
     RoofMeter(const DeviceContext& device, bool all_threads)
@@ -35,6 +35,10 @@ class RoofMeter {
     const bool all_threads_;
     tensor::AlignedBuffer read_;
 };
+
+// The clock of the roof, in seconds, for whatever is judged by it: of one thread its CPU time,
+// which other programs on the machine do not lengthen; of several the wall's.
+[[nodiscard]] double roof_clock(const DeviceContext& device, bool all_threads);
 
 // The whole of it, with all threads or one.
 [[nodiscard]] Roof measure_roof(const DeviceContext& device, bool all_threads);

@@ -14,23 +14,17 @@ namespace {
 constexpr std::size_t kMaxIgnored = 400;
 constexpr std::size_t kMaxNameBytes = 200;
 
-// The beginning of a text, up to a character's end.
-std::string_view cut(std::string_view text, std::size_t most) {
-    if (text.size() <= most) return text;
-    text = text.substr(0, most);
-    return text.substr(0, base::complete_utf8_prefix(text));
-}
-
 }  // namespace
 
 std::string brief(const base::Json& value) {
     constexpr std::size_t kLongest = 60;
     if (value.is_array() || value.is_object()) return std::string(value.type_name());
     // A long string is cut before it is escaped, too: it may be most of the body.
-    const std::string text =
-        value.is_string() ? base::Json(cut(value.as_string(), kLongest)).dump() : value.dump();
+    const std::string text = value.is_string()
+                                 ? base::Json(base::cut_utf8(value.as_string(), kLongest)).dump()
+                                 : value.dump();
     if (text.size() <= kLongest) return text;
-    return std::string(cut(text, kLongest)) + "...";
+    return std::string(base::cut_utf8(text, kLongest)) + "...";
 }
 
 std::string FieldReader::full_name(std::string_view name) const {
@@ -148,14 +142,16 @@ void FieldReader::absorb(const FieldReader& inner) {
 }
 
 void FieldReader::ignore(std::string_view name) {
-    if (ignored_inside_.size() < kMaxIgnored) ignored_inside_.emplace(cut(name, kMaxNameBytes));
+    if (ignored_inside_.size() < kMaxIgnored)
+        ignored_inside_.emplace(base::cut_utf8(name, kMaxNameBytes));
 }
 
 std::vector<std::string> FieldReader::unread() const {
     std::vector<std::string> names;
     for (const auto& [name, value] : body_.as_object()) {
         if (names.size() == kMaxIgnored) return names;
-        if (!read_.contains(name)) names.push_back(prefix_ + std::string(cut(name, kMaxNameBytes)));
+        if (!read_.contains(name))
+            names.push_back(prefix_ + std::string(base::cut_utf8(name, kMaxNameBytes)));
     }
     names.insert(names.end(), ignored_inside_.begin(), ignored_inside_.end());
     return names;

@@ -20,8 +20,11 @@ class Keeper final : public ResponseWriter {
 };
 
 Response ask(const Router& router, const std::string& method, const std::string& path) {
+    Request request{.method = method, .path = path};
+    const Routing routing = router.admit(request);
+    if (routing.refusal) return *routing.refusal;
     const auto keeper = std::make_shared<Keeper>();
-    router.dispatch({.method = method, .path = path}, keeper);
+    routing.route->handler(std::move(request), keeper);
     EXPECT_TRUE(keeper->sent.has_value());
     return keeper->sent.value_or(Response{.status = 0});
 }

@@ -13,6 +13,8 @@ namespace {
 
 namespace http = boost::beast::http;
 
+constexpr unsigned kVersion11 = 11;
+
 // The path and the query of an origin-form or absolute-form target.
 std::pair<std::string_view, std::string_view> split_target(std::string_view target) {
     if (const std::size_t scheme = target.find("://");
@@ -43,7 +45,6 @@ Request read_head(const RequestHeader& header) {
 }
 
 std::optional<ErrorBody> head_fault(const Request& head, unsigned version) {
-    constexpr unsigned kVersion11 = 11;
     if (head.path.empty()) return bad_request("the request's path is not valid");
     const auto hosts = std::count_if(
         head.headers.begin(), head.headers.end(),
@@ -57,7 +58,6 @@ std::optional<ErrorBody> head_fault(const Request& head, unsigned version) {
 }
 
 bool waits_for_continue(const RequestHeader& header) {
-    constexpr unsigned kVersion11 = 11;
     const auto expect = header[http::field::expect];
     return header.version() >= kVersion11 &&
            equals_ignoring_case({expect.data(), expect.size()}, "100-continue");

@@ -56,12 +56,4 @@ Routing Router::admit(Request& head) const {
     return result;
 }
 
-void Router::dispatch(Request&& request, std::shared_ptr<ResponseWriter> writer) const {
-    Routing routing = admit(request);
-    if (routing.refusal)
-        writer->send(std::move(*routing.refusal));
-    else
-        routing.route->handler(std::move(request), std::move(writer));
-}
-
 }  // namespace pagoda::http

@@ -42,8 +42,6 @@ class Router {
     void add_filter(Filter filter) { filters_.push_back(std::move(filter)); }
     // The route of a request, or why it gets none: a filter's answer, 404 or 405 (with Allow).
     [[nodiscard]] Routing admit(Request& head) const;
-    // The same, and the handler's call, for a request that is there as a whole.
-    void dispatch(Request&& request, std::shared_ptr<ResponseWriter> writer) const;
 
   private:
     std::vector<Route> routes_;
