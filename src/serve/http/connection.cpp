@@ -26,7 +26,9 @@ constexpr std::size_t kMaxLingerBytes = std::size_t{256} << 20;
 constexpr std::chrono::seconds kMaxLingerTime{5};
 constexpr std::chrono::milliseconds kCancelAgain{20};
 constexpr std::size_t kMaxWriteBytes = std::size_t{256} << 10;
-constexpr int kServerStopped = 503;  // in logs: the server ended before the answer did
+// In logs: the server ended before the answer did, or could not go on with it.
+constexpr int kServerStopped = 503;
+constexpr int kServerFailed = 500;
 
 Response no_room_for_body(const BodyBudget& bodies) {
     return error_response(
@@ -53,11 +55,11 @@ Connection::~Connection() {
 }
 
 void Connection::start() {
-    asio::post(executor(), [self = shared_from_this()] { self->wait_for_request(); });
+    asio::post(executor(), guarded([](Connection& self) { self.wait_for_request(); }));
 }
 
 void Connection::stop() {
-    asio::post(executor(), [self = shared_from_this()] { self->lose_reader(kServerStopped); });
+    asio::post(executor(), guarded([](Connection& self) { self.lose_reader(kServerStopped); }));
 }
 
 // A connection may idle between requests; once a request has begun, its header must come in time.
@@ -74,33 +76,37 @@ void Connection::wait_for_request() {
     stream_.expires_after(state_.options.idle_timeout);
     // Reading nothing waits for the first byte under the stream's timer.
     stream_.async_read_some(buffer_.prepare(4096),
-                            [self = shared_from_this()](const Error& error, std::size_t bytes) {
+                            guarded([](Connection& self, const Error& error, std::size_t bytes) {
                                 if (error) {
-                                    self->close();
+                                    self.close();
                                     return;
                                 }
-                                self->buffer_.commit(bytes);
-                                self->read_header();
-                            });
+                                self.buffer_.commit(bytes);
+                                self.read_header();
+                            }));
 }
 
 void Connection::read_header() {
     is_first_ = false;
     parser_.emplace();
     parser_->header_limit(state_.options.max_header_bytes);
-    parser_->body_limit(state_.options.max_body_bytes);
+    parser_->body_limit(boost::none);  // until its sender is known to be one who may ask
     incoming_.emplace();
     incoming_->traits.keep_alive = false;
     limit_reading(state_.options.header_timeout);
     beast::http::async_read_header(
         stream_, buffer_, *parser_,
-        [self = shared_from_this()](const Error& error, std::size_t) { self->on_header(error); });
+        guarded([](Connection& self, const Error& error, std::size_t) { self.on_header(error); }));
 }
 
 void Connection::on_header(const Error& error) {
     end_deadline();
     if (is_closed_) return;
     if (error) {
+        // As far as it came, for the log.
+        Request head = read_head(parser_->get());
+        incoming_->record.method = std::move(head.method);
+        incoming_->record.path = std::move(head.path);
         refuse(error);
         return;
     }
@@ -156,6 +162,8 @@ std::optional<Response> Connection::judge_header() {
     if (incoming.request.principal) incoming.record.client = incoming.request.principal->name;
     if (routing.refusal) return std::move(routing.refusal);
     const auto length = parser_->content_length();
+    if (length && *length > state_.options.max_body_bytes)
+        return error_response(too_large_body(state_.options));
     if (length && !state_.bodies.has_room(*length)) return no_room_for_body(state_.bodies);
     return std::nullopt;
 }
@@ -163,30 +171,32 @@ std::optional<Response> Connection::judge_header() {
 void Connection::send_continue() {
     stream_.expires_after(state_.options.idle_timeout);
     asio::async_write(stream_, asio::buffer(kContinue),
-                      [self = shared_from_this()](const Error& error, std::size_t) {
+                      guarded([](Connection& self, const Error& error, std::size_t) {
                           if (error)
-                              self->close();
-                          else if (!self->is_closed_)
-                              self->read_body();
-                      });
+                              self.close();
+                          else if (!self.is_closed_)
+                              self.read_body();
+                      }));
 }
 
 void Connection::read_body() {
     parser_->eager(true);
+    parser_->body_limit(state_.options.max_body_bytes);
     limit_reading(state_.options.idle_timeout);
-    on_body({});
+    on_body({}, 0);
 }
 
-// Piece by piece, each charged as it comes.
-void Connection::on_body(const Error& error) {
+// Piece by piece, each charged as it comes, and each earning time for the next.
+void Connection::on_body(const Error& error, std::size_t bytes) {
     if (is_closed_) return;
+    read_until_ += bytes * kTimeForBodyByte;
     const bool is_over = error || is_late_ || parser_->is_done();
     if (!is_over && incoming_->share.grow_to(parser_->get().body().size())) {
         beast::http::async_read_some(
             stream_, buffer_, *parser_,
-            [self = shared_from_this()](const Error& failure, std::size_t) {
-                self->on_body(failure);
-            });
+            guarded([](Connection& self, const Error& failure, std::size_t more) {
+                self.on_body(failure, more);
+            }));
         return;
     }
     end_deadline();
@@ -203,20 +213,24 @@ void Connection::on_body(const Error& error) {
 void Connection::limit_reading(std::chrono::milliseconds limit) {
     stream_.expires_never();
     is_late_ = false;
-    deadline_.expires_after(limit);
+    read_until_ = std::chrono::steady_clock::now() + limit;
     watch_deadline();
 }
 
 void Connection::watch_deadline() {
-    deadline_.async_wait([self = shared_from_this()](const Error& error) {
+    deadline_.expires_at(read_until_);
+    deadline_.async_wait(guarded([](Connection& self, const Error& error) {
+        const auto now = std::chrono::steady_clock::now();
         // Called though the read has ended in the meantime: the deadline is another one then.
-        if (error || self->deadline_.expiry() > std::chrono::steady_clock::now()) return;
-        self->is_late_ = true;
-        self->stream_.cancel();
-        // A read that is just between two pieces does not notice.
-        self->deadline_.expires_after(kCancelAgain);
-        self->watch_deadline();
-    });
+        if (error || self.deadline_.expiry() > now) return;
+        if (self.read_until_ <= now) {
+            self.is_late_ = true;
+            self.stream_.cancel();
+            // A read that is just between two pieces does not notice.
+            self.read_until_ = now + kCancelAgain;
+        }
+        self.watch_deadline();
+    }));
 }
 
 void Connection::end_deadline() {
@@ -283,9 +297,9 @@ void Connection::dispatch() {
 void Connection::watch_reader() {
     stream_.socket().async_wait(
         asio::ip::tcp::socket::wait_read,
-        [self = shared_from_this(), watched = exchange_](const Error& error) {
-            if (!error && self->exchange_ == watched) self->on_readable(watched);
-        });
+        guarded([watched = exchange_](Connection& self, const Error& error) {
+            if (!error && self.exchange_ == watched) self.on_readable(watched);
+        }));
 }
 
 void Connection::on_readable(const std::shared_ptr<Exchange>& watched) {
@@ -320,9 +334,9 @@ void Connection::write_next() {
     const std::string& first = outgoing_.front();
     const std::size_t size = std::min(first.size() - num_written_, kMaxWriteBytes);
     stream_.async_write_some(asio::buffer(first.data() + num_written_, size),
-                             [self = shared_from_this()](const Error& error, std::size_t bytes) {
-                                 self->on_written(error, bytes);
-                             });
+                             guarded([](Connection& self, const Error& error, std::size_t bytes) {
+                                 self.on_written(error, bytes);
+                             }));
 }
 
 void Connection::on_written(const Error& error, std::size_t bytes) {
@@ -351,15 +365,14 @@ void Connection::on_written(const Error& error, std::size_t bytes) {
 // next. Looked at once in that time, so that a stuck write ends within twice of it.
 void Connection::watch_progress() {
     progress_.expires_after(state_.options.idle_timeout);
-    progress_.async_wait([self = shared_from_this()](const Error& error) {
-        if (error || self->is_closed_ ||
-            self->progress_.expiry() > std::chrono::steady_clock::now())
+    progress_.async_wait(guarded([](Connection& self, const Error& error) {
+        if (error || self.is_closed_ || self.progress_.expiry() > std::chrono::steady_clock::now())
             return;
-        if (self->has_progress())
-            self->watch_progress();
+        if (self.has_progress())
+            self.watch_progress();
         else
-            self->lose_reader(kReaderLeft);
-    });
+            self.lose_reader(kReaderLeft);
+    }));
 }
 
 // The reader's side took something since the last look. What the kernel accepted says little: it
@@ -395,21 +408,27 @@ void Connection::finish_exchange() {
 
 void Connection::linger(std::size_t most_bytes) {
     constexpr std::size_t kPiece = 64U << 10;
-    stream_.async_read_some(buffer_.prepare(kPiece), [self = shared_from_this(), most_bytes](
-                                                         const Error& error, std::size_t bytes) {
-        if (error || bytes >= most_bytes || self->is_closed_)
-            self->close();
-        else
-            self->linger(most_bytes - bytes);
-    });
+    stream_.async_read_some(
+        buffer_.prepare(kPiece),
+        guarded([most_bytes](Connection& self, const Error& error, std::size_t bytes) {
+            if (error || bytes >= most_bytes || self.is_closed_)
+                self.close();
+            else
+                self.linger(most_bytes - bytes);
+        }));
 }
 
 void Connection::lose_reader(int status) {
-    if (exchange_) {
-        std::exchange(exchange_, nullptr)->lost(status);
-        state_.end_answer();
-    }
+    const std::shared_ptr<Exchange> lost = std::exchange(exchange_, nullptr);
     close();
+    if (!lost) return;
+    state_.end_answer();
+    lost->lost(status);
+}
+
+void Connection::fail(const std::exception& fault) {
+    lose_reader(kServerFailed);
+    state_.logger.error(fmt::format("a connection is closed: {}", fault.what()));
 }
 
 void Connection::close() {
@@ -427,11 +446,11 @@ void Connection::close() {
 
 void Connection::arm_heartbeat() {
     heartbeat_.expires_after(state_.options.heartbeat);
-    heartbeat_.async_wait([self = shared_from_this(), beating = exchange_](const Error& error) {
-        if (error || self->exchange_ != beating || beating->is_complete()) return;
+    heartbeat_.async_wait(guarded([beating = exchange_](Connection& self, const Error& error) {
+        if (error || self.exchange_ != beating || beating->is_complete()) return;
         beating->beat();
-        self->arm_heartbeat();
-    });
+        self.arm_heartbeat();
+    }));
 }
 
 }  // namespace pagoda::http

@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -48,6 +50,19 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     void arm_heartbeat();
     // Nobody takes the answer. The status is for the log.
     void lose_reader(int status);
+    // The action as a completion that keeps this connection alive: what it throws, for want of
+    // memory above all, ends this connection alone.
+    template <typename Action>
+    [[nodiscard]] auto guarded(Action action) {
+        return [self = shared_from_this(),
+                action = std::move(action)](const auto&... results) mutable {
+            try {
+                action(*self, results...);
+            } catch (const std::exception& fault) {
+                self->fail(fault);
+            }
+        };
+    }
 
   private:
     using Error = boost::system::error_code;
@@ -62,7 +77,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     [[nodiscard]] std::optional<Response> judge_header();
     void send_continue();
     void read_body();
-    void on_body(const Error& error);
+    void on_body(const Error& error, std::size_t bytes);
     void limit_reading(std::chrono::milliseconds limit);
     void watch_deadline();
     void end_deadline();
@@ -83,13 +98,15 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     [[nodiscard]] bool has_progress();
     void finish_exchange();
     void linger(std::size_t most_bytes);
+    void fail(const std::exception& fault);
     void close();
 
     boost::beast::tcp_stream stream_;
     ServerState& state_;
     boost::asio::steady_timer heartbeat_;
-    boost::asio::steady_timer deadline_;  // of the header or body that is being read
-    boost::asio::steady_timer progress_;  // of what is being written
+    boost::asio::steady_timer deadline_;                // of the header or body that is being read
+    boost::asio::steady_timer::time_point read_until_;  // what it is, with what a body has earned
+    boost::asio::steady_timer progress_;                // of what is being written
     boost::beast::flat_buffer buffer_;
     std::optional<Parser> parser_;
     std::optional<IncomingRequest> incoming_;

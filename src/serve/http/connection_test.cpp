@@ -1,5 +1,6 @@
 #include "serve/http/connection.h"
 
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -45,6 +46,7 @@ TEST(Connection, WhoIsRefusedByTheHeaderNeedNotSendTheBody) {
          {Case{header("/echo", body), 401}, Case{header("/nowhere", body), 401},
           Case{header("/nowhere", known), 404}, Case{header("/now", known), 405},
           Case{header("/echo", "X-Word: y\r\nContent-Length: 2000001\r\n"), 413},
+          Case{header("/echo", "Content-Length: 2000001\r\n"), 401},
           Case{header("/echo", "Transfer-Encoding: chunked\r\n"), 401},
           Case{"POST /echo HTTP/1.1\r\nX-Word: y\r\n" + body + "\r\n", 400}}) {
         Client client(server.port());
@@ -53,6 +55,54 @@ TEST(Connection, WhoIsRefusedByTheHeaderNeedNotSendTheBody) {
         EXPECT_EQ(status_of(answer), refused.status) << refused.bytes;
         EXPECT_NE(answer.find("\r\nConnection: close\r\n"), std::string::npos) << answer;
     }
+}
+
+TEST(Connection, AChunkedBodyOverTheLimitIsRefusedWhereItPassesIt) {
+    const TestServer server({.max_body_bytes = 1000});
+    Client client(server.port());
+    client.send(header("/echo", "Transfer-Encoding: chunked\r\n"));
+    client.send("3e8\r\n" + std::string(1000, 'x') + "\r\n1\r\n");
+    EXPECT_EQ(status_of(client.until("\r\n\r\n")), 413);
+}
+
+TEST(Connection, ARefusalIsLoggedWithWhatCameOfTheRequest) {
+    testing::internal::CaptureStderr();
+    {
+        const TestServer server({.max_body_bytes = 10, .max_header_bytes = 1024}, nullptr,
+                                base::LogLevel::kInfo);
+        Client large(server.port());
+        large.send(test::post("/echo", std::string(11, 'x')));
+        EXPECT_EQ(status_of(large.rest()), 413);
+        Client wordy(server.port());
+        wordy.send("PUT /a?secret HTTP/1.1\r\nX: " + std::string(4096, 'y') + "\r\n\r\n");
+        EXPECT_EQ(status_of(wordy.rest()), 431);
+    }
+    const std::string log = testing::internal::GetCapturedStderr();
+    EXPECT_NE(log.find("method=POST path=/echo status=413"), std::string::npos) << log;
+    EXPECT_NE(log.find("method=PUT path=/a status=431"), std::string::npos) << log;
+}
+
+// What memory that runs out looks like from here.
+TEST(Connection, AFaultInsideOneConnectionLeavesTheOthers) {
+    test::Gate gate;
+    TestServer server({.threads = 1}, [&gate](Router& router) {
+        router.add({.method = "GET",
+                    .path = "/fragile",
+                    .handler = [&gate](Request&&, const std::shared_ptr<ResponseWriter>& writer) {
+                        writer->on_disconnect([] { throw std::bad_alloc(); });
+                        gate.wait();
+                    }});
+    });
+    Client other(server.port());
+    {
+        const Client leaves(server.port());
+        leaves.send(test::get("/fragile"));
+        gate.wait_for(1);
+    }
+    server.wait_answered();
+    other.send(test::get("/now"));
+    EXPECT_EQ(status_of(other.answer()), 200);
+    gate.open();
 }
 
 TEST(Connection, ARefusedBodyIsReadAwaySoThatTheAnswerArrives) {

@@ -27,10 +27,11 @@ Exchange::Exchange(std::shared_ptr<Connection> connection, AnswerTraits traits,
 }
 
 void Exchange::post(std::function<void()> action) {
-    boost::asio::post(connection_->executor(),
-                      [self = shared_from_this(), action = std::move(action)] {
-                          if (!self->is_gone_) action();
-                      });
+    boost::asio::post(
+        connection_->executor(),
+        connection_->guarded([self = shared_from_this(), action = std::move(action)](Connection&) {
+            if (!self->is_gone_) action();
+        }));
 }
 
 void Exchange::put(std::string bytes) {
@@ -118,12 +119,13 @@ void Exchange::fail() {
 
 void Exchange::on_disconnect(std::function<void()> callback) {
     boost::asio::post(connection_->executor(),
-                      [self = shared_from_this(), callback = std::move(callback)]() mutable {
+                      connection_->guarded([self = shared_from_this(),
+                                            callback = std::move(callback)](Connection&) mutable {
                           if (self->is_gone_)
                               callback();
                           else
                               self->disconnected_ = std::move(callback);
-                      });
+                      }));
 }
 
 void Exchange::count_written(std::size_t bytes) {
@@ -144,9 +146,9 @@ void Exchange::finished() {
 void Exchange::lost(int status) {
     is_gone_ = true;
     record_.status = status;
-    log_request(connection_->logger(), record_);
     const std::function<void()> callback = std::exchange(disconnected_, nullptr);
     if (callback) callback();
+    log_request(connection_->logger(), record_);
 }
 
 }  // namespace pagoda::http

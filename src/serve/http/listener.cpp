@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <utility>
 
 #include <boost/asio/ip/v6_only.hpp>
@@ -116,19 +117,24 @@ void Listener::accept_next(Tcp::acceptor& acceptor) {
 
 void Listener::on_accepted(Tcp::acceptor& acceptor, const Error& error, Tcp::socket&& socket) {
     if (!acceptor.is_open()) return;
-    if (!error) {
-        if (std::exchange(is_short_, false)) logger_.warning("connections are accepted again");
-        on_socket_(std::move(socket));
-    } else if (error != asio::error::connection_aborted) {
-        // No descriptors, no memory: asking again at once would only burn a core.
-        if (!std::exchange(is_short_, true))
-            logger_.warning(
-                fmt::format("connections can't be accepted: {}; new ones wait", error.message()));
-        paused_.push_back(&acceptor);
-        if (paused_.size() == 1) wait_for_resources();
-        return;
+    if (error == asio::error::connection_aborted) return accept_next(acceptor);
+    std::string shortage = error ? error.message() : std::string();
+    try {
+        if (!error) on_socket_(std::move(socket));
+    } catch (const std::exception& fault) {
+        shortage = fault.what();
     }
+    if (!shortage.empty()) return pause(acceptor, shortage);
+    if (std::exchange(is_short_, false)) logger_.warning("connections are accepted again");
     accept_next(acceptor);
+}
+
+// No descriptors, no memory: asking again at once would only burn a core.
+void Listener::pause(Tcp::acceptor& acceptor, const std::string& shortage) {
+    if (!std::exchange(is_short_, true))
+        logger_.warning(fmt::format("connections can't be accepted: {}; new ones wait", shortage));
+    paused_.push_back(&acceptor);
+    if (paused_.size() == 1) wait_for_resources();
 }
 
 void Listener::wait_for_resources() {

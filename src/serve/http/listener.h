@@ -45,6 +45,7 @@ class Listener {
     [[nodiscard]] Error bind(const Tcp::endpoint& endpoint, bool is_one_of_many);
     void accept_next(Tcp::acceptor& acceptor);
     void on_accepted(Tcp::acceptor& acceptor, const Error& error, Tcp::socket&& socket);
+    void pause(boost::asio::ip::tcp::acceptor& acceptor, const std::string& shortage);
     void wait_for_resources();
 
     boost::asio::io_context& context_;

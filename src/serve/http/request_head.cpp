@@ -63,6 +63,14 @@ bool waits_for_continue(const RequestHeader& header) {
            equals_ignoring_case({expect.data(), expect.size()}, "100-continue");
 }
 
+ErrorBody too_large_body(const ServerOptions& options) {
+    return {.status = 413,
+            .message = fmt::format("the request's body is larger than the limit of {} bytes "
+                                   "(max_body)",
+                                   options.max_body_bytes),
+            .code = "body_too_large"};
+}
+
 std::optional<ErrorBody> read_failure(const boost::system::error_code& error,
                                       const ServerOptions& options) {
     if (error == http::error::header_limit || error == http::error::buffer_overflow)
@@ -71,12 +79,7 @@ std::optional<ErrorBody> read_failure(const boost::system::error_code& error,
                                                 "of {} bytes (max_header)",
                                                 options.max_header_bytes),
                          .code = "header_too_large"};
-    if (error == http::error::body_limit)
-        return ErrorBody{.status = 413,
-                         .message = fmt::format("the request's body is larger than the limit of "
-                                                "{} bytes (max_body)",
-                                                options.max_body_bytes),
-                         .code = "body_too_large"};
+    if (error == http::error::body_limit) return too_large_body(options);
     if (error == http::error::end_of_stream || error == http::error::partial_message ||
         error.category() != http::make_error_code(http::error::bad_method).category())
         return std::nullopt;
@@ -84,14 +87,17 @@ std::optional<ErrorBody> read_failure(const boost::system::error_code& error,
 }
 
 ErrorBody lateness(RequestPart part, const ServerOptions& options) {
-    const bool is_body = part == RequestPart::kBody;
-    const std::chrono::duration<double> limit =
-        is_body ? options.idle_timeout : options.header_timeout;
+    const auto seconds = [](std::chrono::duration<double> time) { return time.count(); };
+    const std::string limit =
+        part == RequestPart::kHeader
+            ? fmt::format("header did not come within {} s (header_timeout)",
+                          seconds(options.header_timeout))
+            : fmt::format(
+                  "body did not come within {} s (idle_timeout) and one more for every {} "
+                  "bytes",
+                  seconds(options.idle_timeout), std::chrono::seconds{1} / kTimeForBodyByte);
     return {.status = 408,
-            .message = fmt::format("the request's {} did not come within {} s ({}); send it "
-                                   "again, or faster",
-                                   is_body ? "body" : "header", limit.count(),
-                                   is_body ? "idle_timeout" : "header_timeout"),
+            .message = fmt::format("the request's {}; send it again, or faster", limit),
             .code = "request_timeout"};
 }
 

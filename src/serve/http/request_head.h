@@ -2,6 +2,7 @@
 // From what the parser read to a request, or to what its sender is told instead: pure functions.
 // Internal to the server.
 
+#include <chrono>
 #include <optional>
 
 #include <boost/beast/http/fields.hpp>
@@ -25,6 +26,10 @@ using RequestHeader = boost::beast::http::header<true, boost::beast::http::field
 // What a request that can't be read is told; nothing when there is nobody to tell.
 [[nodiscard]] std::optional<ErrorBody> read_failure(const boost::system::error_code& error,
                                                     const ServerOptions& options);
+[[nodiscard]] ErrorBody too_large_body(const ServerOptions& options);
+// What every byte of a body earns its sender beyond idle_timeout: 16 KiB a second keep one going,
+// so that a large body may take its time and a trickle holds nothing open.
+inline constexpr std::chrono::nanoseconds kTimeForBodyByte = std::chrono::seconds{1} / (16 << 10);
 enum class RequestPart { kHeader, kBody };
 // What the sender of a part is told that did not come in time.
 [[nodiscard]] ErrorBody lateness(RequestPart part, const ServerOptions& options);

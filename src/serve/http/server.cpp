@@ -1,6 +1,7 @@
 #include "serve/http/server.h"
 
 #include <algorithm>
+#include <exception>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ struct Server::Impl {
     void on_socket(Tcp::socket&& socket);
     void turn_away(Tcp::socket& socket);
     void close_connections();
+    void run();
 
     const ServerOptions options;
     std::size_t max_connections;  // constant once started
@@ -105,6 +107,19 @@ void Server::Impl::close_connections() {
     });
 }
 
+// A thread of the connections. They catch what their own work throws; what is left came of a
+// completion that could not even be called, and must not end the others.
+void Server::Impl::run() {
+    for (bool is_over = false; !is_over;) {
+        try {
+            context.run();
+            is_over = true;
+        } catch (const std::exception& fault) {
+            state.logger.error(fmt::format("an HTTP thread goes on after: {}", fault.what()));
+        }
+    }
+}
+
 Server::Server(const ServerOptions& options, const Router& router, base::Logger& logger)
     : impl_(std::make_unique<Impl>(options, router, logger)) {}
 
@@ -119,7 +134,7 @@ base::Status Server::start() {
     if (auto started = impl_->pool.start(); !started) return started;
     impl_->listener.accept();
     for (int number = 0; number < std::max(1, impl_->options.threads); ++number) {
-        auto thread = base::start_thread("http", [this] { impl_->context.run(); });
+        auto thread = base::start_thread("http", [impl = impl_.get()] { impl->run(); });
         if (!thread) {
             stop();
             return std::move(thread).error();

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "serve/http/client_for_test.h"
@@ -59,6 +60,22 @@ TEST(Server, SlowPiecesDoNotPutTheDeadlineOff) {
     body.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
     body.send_until_answered("x");
     expect_late(body.rest(), "body", "idle_timeout");
+}
+
+TEST(Server, ALargeBodyThatComesSteadilyMayTakeLongerThanThat) {
+    const TestServer server(impatient());
+    constexpr int kPieces = 10;
+    const std::string piece(16 << 10, 'x');
+    Client client(server.port());
+    const auto began = std::chrono::steady_clock::now();
+    client.send(fmt::format("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n",
+                            kPieces * piece.size()));
+    for (int number = 0; number < kPieces; ++number) {
+        client.rest_for(milliseconds(30));
+        client.send(piece);
+    }
+    EXPECT_EQ(status_of(client.answer()), 200);
+    EXPECT_GT(std::chrono::steady_clock::now() - began, impatient().idle_timeout);
 }
 
 TEST(Server, ASilentConnectionClosesWithoutAnAnswer) {
