@@ -181,7 +181,7 @@ std::string ModelSession::default_name() const {
     return std::filesystem::path(checkpoint_.path).stem().string();
 }
 
-base::Status ModelSession::start(const std::string& model_name) {
+base::Status ModelSession::start(const std::string& model_name, std::function<void()> on_idle) {
     const base::TimePoint began = base::system_clock().now();
     engine::LoadOptions options{.limits = limits(plan_.max_model_len),
                                 .kv_dtype = settings_.kv_dtype,
@@ -203,7 +203,8 @@ base::Status ModelSession::start(const std::string& model_name) {
                                          .model_name = model_name,
                                          .metrics = &metrics_,
                                          .logger = &logger_,
-                                         .clock = &base::system_clock()});
+                                         .clock = &base::system_clock(),
+                                         .on_idle = std::move(on_idle)});
     if (!engine) return std::move(engine).error();
     engine_ = std::move(engine).value();
     load_seconds_ = std::chrono::duration<double>(base::system_clock().now() - began).count();

@@ -47,8 +47,9 @@ class ModelSession {
 
     // What will be used, in lines for people.
     [[nodiscard]] std::string describe() const;
-    // Loads and starts. `model_name` is the metrics' label.
-    [[nodiscard]] base::Status start(const std::string& model_name);
+    // Loads and starts. `model_name` is the metrics' label, on_idle that of engine::EngineParts.
+    [[nodiscard]] base::Status start(const std::string& model_name,
+                                     std::function<void()> on_idle = nullptr);
 
     // After start().
     [[nodiscard]] engine::Engine& engine() { return *engine_; }

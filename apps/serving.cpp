@@ -78,7 +78,8 @@ base::Status Serving::load(const std::string& model_path, const ModelSettings& s
     session_ = std::move(session).value();
     fmt::print(stderr, "{}\n", session_->describe());
     if (settings_.model_names.empty()) settings_.model_names = {session_->default_name()};
-    if (auto started = session_->start(settings_.model_names.front()); !started) return started;
+    auto started = session_->start(settings_.model_names.front(), [this] { stop_.notify(); });
+    if (!started) return started;
     fill_context(model_path);
     state_.store(api::ServingState::kReady);
     announce();
@@ -122,13 +123,13 @@ void Serving::serve() {
     server_->stop();
 }
 
-// True when every answer is out; false when the time is over or another signal came first.
+// True when every answer is out and the sequences of clients that left have ended with their step;
+// false when the time is over or another signal came first.
 bool Serving::wait_until_answered(milliseconds at_most) {
-    const TimePoint until = steady_clock::now() + at_most;
-    if (!stop_.wait([this] { return server_->num_pending() == 0; }, until)) return false;
-    // What is left belongs to clients that are gone, and ends with the step that is under way.
-    return session_->engine().wait_idle(
-        std::chrono::duration_cast<milliseconds>(until - steady_clock::now()));
+    const engine::Engine& engine = session_->engine();
+    return stop_.wait(
+        [this, &engine] { return server_->num_pending() == 0 && engine.num_active() == 0; },
+        steady_clock::now() + at_most);
 }
 
 // Not ready at once, no new requests, running ones finish until the grace time is over or a second
@@ -145,7 +146,10 @@ void Serving::drain() {
     // Their clients are told so, in the stream or by status.
     constexpr milliseconds kLastWords{2000};
     engine.abort_all();
-    static_cast<void>(wait_until_answered(kLastWords));
+    static_cast<void>(stop_.wait([this] { return server_->num_pending() == 0; },
+                                 steady_clock::now() + kLastWords));
+    // A step of a large model takes long, and nobody is left to wait for it.
+    if (engine.num_active() > 0) std::_Exit(EXIT_SUCCESS);
 }
 
 }  // namespace pagoda::apps

@@ -36,8 +36,6 @@ class Serving {
     void serve();
 
   private:
-    using TimePoint = std::chrono::steady_clock::time_point;
-
     void on_signal();
     void fill_context(const std::string& model_path);
     void announce() const;

@@ -43,13 +43,16 @@ void Admission::leave_queue(const Load& load) {
     CHECK(waiting_.num_sequences >= 0 && waiting_.bytes >= 0, "more left the queue than entered");
 }
 
-void Admission::leave(std::int64_t num_sequences) {
+bool Admission::leave(std::int64_t num_sequences) {
+    bool is_idle = false;
     {
         const std::lock_guard lock(mutex_);
         num_active_ -= num_sequences;
         CHECK(num_active_ >= waiting_.num_sequences, "a sequence left while it waited");
+        is_idle = num_active_ == 0;
     }
-    idle_.notify_all();
+    if (is_idle) idle_.notify_all();
+    return is_idle;
 }
 
 void Admission::close() {

@@ -26,8 +26,8 @@ class Admission final {
     [[nodiscard]] base::Status enter(const Load& load);
     // They wait no longer.
     void leave_queue(const Load& load);
-    // They are no longer active. REQUIRES: they do not wait.
-    void leave(std::int64_t num_sequences);
+    // They are no longer active; true when nothing is. REQUIRES: they do not wait.
+    bool leave(std::int64_t num_sequences);
 
     // Nobody enters once this has returned.
     void close();

@@ -37,7 +37,7 @@ TEST(Admission, ClosedItTakesNobodyAndIsIdleWhenAllHaveGone) {
     EXPECT_EQ(admission.enter({1, 10}).error().code, ErrorCode::kUnavailable);
     EXPECT_FALSE(admission.wait_idle(std::chrono::milliseconds(1)));
     admission.leave_queue({1, 10});
-    admission.leave(1);
+    EXPECT_TRUE(admission.leave(1));
     EXPECT_TRUE(admission.wait_idle(std::chrono::milliseconds(1)));
 }
 

@@ -47,6 +47,7 @@ Engine::Engine(EngineParts parts)
       config_(parts.scheduler),
       logger_(*parts.logger),
       clock_(*parts.clock),
+      on_idle_(std::move(parts.on_idle)),
       metrics_(*parts.metrics, parts.model_name, config_),
       admission_(config_.max_queue, parts.max_queue_bytes),
       executor_(std::move(parts.executor)),
@@ -172,7 +173,7 @@ base::Result<base::RequestId> Engine::submit(const GenerateRequest& request) {
     if (!commands_.try_push(Command(std::move(command)))) {
         for (const sched::SequenceSpec& spec : specs) pump_.end(spec.seq, FinishReason::kAborted);
         admission_.leave_queue(load);
-        admission_.leave(load.num_sequences);
+        leave(load.num_sequences);
     }
     return id;
 }
@@ -314,7 +315,11 @@ void Engine::forget(base::SeqId seq) {
         admission_.leave_queue({1, waits->second.bytes});
         waiting_.erase(waits);
     }
-    admission_.leave(1);
+    leave(1);
+}
+
+void Engine::leave(std::int64_t num_sequences) {
+    if (admission_.leave(num_sequences) && on_idle_) on_idle_();
 }
 
 }  // namespace pagoda::engine

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -44,6 +45,9 @@ struct EngineParts {
     base::MetricsRegistry* metrics = nullptr;
     base::Logger* logger = nullptr;
     const base::Clock* clock = nullptr;
+    // Called when the last active sequence has gone, on the thread that let it go: by submit() of a
+    // stopped engine, else by the engine's own. It must not call back.
+    std::function<void()> on_idle;
 };
 
 class Engine {
@@ -121,6 +125,7 @@ class Engine {
     [[nodiscard]] std::vector<NewSequence> introduce(const sched::StepPlan& plan);
     void deliver(StepOutput& output, base::TimePoint began, base::TimePoint ended);
     void forget(base::SeqId seq);
+    void leave(std::int64_t num_sequences);
 
     // Constant after construction.
     const text::Tokenizer& tokenizer_;
@@ -128,6 +133,7 @@ class Engine {
     const sched::SchedulerConfig config_;
     base::Logger& logger_;
     const base::Clock& clock_;
+    const std::function<void()> on_idle_;
     EngineMetrics metrics_;
 
     // Any thread.

@@ -1,5 +1,6 @@
 #include "engine/engine.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
@@ -117,7 +118,8 @@ struct EngineTest : testing::Test {
                                       .model_name = "fake",
                                       .metrics = &metrics,
                                       .logger = &logger,
-                                      .clock = clock});
+                                      .clock = clock,
+                                      .on_idle = [this] { idle_calls.fetch_add(1); }});
         engine = std::move(started).value();
     }
 
@@ -162,6 +164,7 @@ struct EngineTest : testing::Test {
     std::int64_t vocab = kVocab;
     const base::Clock* clock = &base::system_clock();
     ScriptedExecutor* executor = nullptr;
+    std::atomic<int> idle_calls{0};
     std::unique_ptr<Engine> engine;
 };
 
@@ -461,10 +464,13 @@ TEST_F(EngineTest, DrainingRefusesNewRequestsAndFinishesOld) {
     auto late = std::make_shared<Collector>();
     EXPECT_EQ(engine->submit(request({1}, 5, late)).error().code, base::ErrorCode::kUnavailable);
     EXPECT_FALSE(engine->wait_idle(std::chrono::milliseconds(1)));
+    EXPECT_EQ(idle_calls.load(), 0);
     executor->release_all();
     running->wait();
     EXPECT_EQ(running->texts[0], "ghijk");
     EXPECT_TRUE(engine->wait_idle(std::chrono::seconds(20)));
+    engine.reset();  // whoever waits may be woken before the call is made
+    EXPECT_EQ(idle_calls.load(), 1);
 }
 
 TEST_F(EngineTest, AbortingEndsEveryRequestAndTakesNewOnes) {

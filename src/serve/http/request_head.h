@@ -29,7 +29,8 @@ using RequestHeader = boost::beast::http::header<true, boost::beast::http::field
 [[nodiscard]] ErrorBody too_large_body(const ServerOptions& options);
 // What every byte of a body earns its sender beyond idle_timeout: 16 KiB a second keep one going,
 // so that a large body may take its time and a trickle holds nothing open.
-inline constexpr std::chrono::nanoseconds kTimeForBodyByte = std::chrono::seconds{1} / (16 << 10);
+inline constexpr std::chrono::nanoseconds kTimeForBodyByte =
+    std::chrono::nanoseconds(std::chrono::seconds(1)) / (16 << 10);
 enum class RequestPart { kHeader, kBody };
 // What the sender of a part is told that did not come in time.
 [[nodiscard]] ErrorBody lateness(RequestPart part, const ServerOptions& options);
