@@ -100,15 +100,9 @@ base::Result<RunningLoad> start_load(engine::Engine& engine, const LoadShape& sh
         request.sink = std::make_shared<TokenClockSink>(load.clock, index);
     }
     load.began = Clock::now();
-    for (engine::GenerateRequest& request : requests) {
-        const auto id = engine.submit(request);
-        if (!id) {
-            for (const base::RequestId earlier : load.requests) engine.cancel(earlier);
-            static_cast<void>(engine.wait_idle(kForever));
-            return id.error();
-        }
-        load.requests.push_back(*id);
-    }
+    auto ids = engine.submit(std::move(requests));
+    if (!ids) return std::move(ids).error();
+    load.requests = std::move(ids).value();
     return load;
 }
 

@@ -35,7 +35,7 @@ http::Filter loaded_filter(const std::atomic<api::ServingState>& state) {
 }  // namespace
 
 Serving::Serving(ServerSettings settings, http::Filter filter)
-    : settings_(std::move(settings)), logger_(settings_.log) {
+    : settings_(std::move(settings)), logger_(settings_.log), answers_(logger_) {
     context_.state = &state_;
     router_.add_filter(std::move(filter));
     router_.add_filter(loaded_filter(state_));
@@ -78,6 +78,7 @@ base::Status Serving::load(const std::string& model_path, const ModelSettings& s
     session_ = std::move(session).value();
     fmt::print(stderr, "{}\n", session_->describe());
     if (settings_.model_names.empty()) settings_.model_names = {session_->default_name()};
+    if (auto started = answers_.start(); !started) return started;
     auto started = session_->start(settings_.model_names.front(), [this] { stop_.notify(); });
     if (!started) return started;
     fill_context(model_path);
@@ -89,6 +90,7 @@ base::Status Serving::load(const std::string& model_path, const ModelSettings& s
 // Member by member: while loading, routes look at the state, and only at that.
 void Serving::fill_context(const std::string& model_path) {
     context_.engine = &session_->engine();
+    context_.answers = &answers_;
     context_.tokenizer = &session_->tokenizer();
     context_.chat_template = session_->chat_template();
     context_.model_names = settings_.model_names;

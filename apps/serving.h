@@ -48,8 +48,10 @@ class Serving {
     std::atomic<api::ServingState> state_{api::ServingState::kLoading};
     api::ApiContext context_;
     http::Router router_;
-    // Stopped before and destroyed behind the session, whose last sequences may still write to it.
+    // Stopped before and destroyed behind the session, whose last sequences may still write to it,
+    // as the answers' thread is.
     std::unique_ptr<http::Server> server_;
+    api::AnswerThread answers_;
     std::unique_ptr<ModelSession> session_;
     std::optional<SignalWatch> watch_;  // last: it uses everything above
 };

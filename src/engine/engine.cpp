@@ -84,7 +84,18 @@ base::Status Engine::check(const GenerateRequest& request) const {
                                                     ? std::span<const base::TokenId>()
                                                     : tokenizer_.end_of_generation_ids();
     if (auto valid = decode::validate(request.sampling, vocab_size_, ends); !valid) return valid;
+    if (auto valid = check_priority(request.priority); !valid) return valid;
     return check_lengths(request);
+}
+
+base::Status Engine::check_priority(std::int32_t priority) const {
+    if (priority == 0 || config_.policy == sched::PolicyKind::kPriority) return {};
+    return base::invalid(fmt::format("priority is {}, and this server schedules by {}, which knows "
+                                     "no priorities; leave it out, or start the server with "
+                                     "--scheduling-policy {}",
+                                     priority, sched::policy_name(config_.policy),
+                                     sched::policy_name(sched::PolicyKind::kPriority)),
+                         "priority");
 }
 
 base::Status Engine::check_lengths(const GenerateRequest& request) const {
@@ -103,7 +114,7 @@ base::Status Engine::check_lengths(const GenerateRequest& request) const {
                                 .max_total_tokens = num_prompt + request.sampling.max_tokens});
 }
 
-std::shared_ptr<const SequenceInput> Engine::make_input(const GenerateRequest& request) const {
+std::shared_ptr<const SequenceInput> Engine::make_input(GenerateRequest& request) const {
     decode::StopRules stop{.stop_tokens = sorted(request.sampling.stop_token_ids),
                            .max_tokens = request.sampling.max_tokens};
     if (!request.sampling.ignore_eos) {
@@ -111,13 +122,26 @@ std::shared_ptr<const SequenceInput> Engine::make_input(const GenerateRequest& r
         stop.end_tokens.assign(ends.begin(), ends.end());
     }
     return std::make_shared<const SequenceInput>(
-        SequenceInput{request.prompt, request.sampling, std::move(stop)});
+        SequenceInput{std::move(request.prompt), request.sampling, std::move(stop)});
 }
 
-Engine::Submit Engine::make_submit(const GenerateRequest& request,
-                                   std::shared_ptr<const SequenceInput> input, std::int64_t bytes) {
-    Submit command{.request = base::RequestId(next_request_.fetch_add(1))};
-    const std::int64_t num_prompt = std::ssize(request.prompt);
+// What is expensive is made here, on the caller's thread, and once for all sequences.
+Engine::Prepared Engine::prepare(GenerateRequest request) const {
+    Prepared result{.request = std::move(request)};
+    const std::vector<std::string>& stop = result.request.stop;
+    if (!stop.empty()) result.stop = std::make_shared<const decode::StopAutomaton>(stop);
+    result.input = make_input(result.request);
+    result.load = {
+        .num_sequences = result.request.num_choices,
+        .bytes = bytes_of(*result.input) +
+                 (result.stop == nullptr ? 0 : static_cast<std::int64_t>(result.stop->bytes()))};
+    return result;
+}
+
+Engine::Submit Engine::make_submit(const Prepared& prepared) {
+    const GenerateRequest& request = prepared.request;
+    Submit command{.request = base::RequestId(next_request_.fetch_add(1)), .name = request.id};
+    const std::int64_t num_prompt = std::ssize(prepared.input->prompt);
     const bool is_scored = request.sampling.prompt_logprobs.has_value();
     // Prompts whose every row needs logits go in smaller steps: a row of logits is large.
     constexpr std::int64_t kScoredStepTokens = 64;
@@ -130,38 +154,67 @@ Engine::Submit Engine::make_submit(const GenerateRequest& request,
              .max_total_tokens = num_prompt + request.sampling.max_tokens,
              .priority = request.priority,
              .max_step_tokens = is_scored && choice == 0 ? kScoredStepTokens : 0});
-        const std::int64_t share = bytes / request.num_choices;
+        const std::int64_t share = prepared.load.bytes / request.num_choices;
+        const std::int64_t others = share * (request.num_choices - 1);
         command.waiting.push_back(
             {.sequence = {.seq = seq,
-                          .input = input,
+                          .input = prepared.input,
                           .seed = request.sampling.seed + static_cast<std::uint64_t>(choice),
                           .is_prompt_scored = choice == 0},
-             .bytes = choice == 0 ? bytes - share * (request.num_choices - 1) : share});
+             .bytes = choice == 0 ? prepared.load.bytes - others : share});
     }
     return command;
 }
 
-base::Result<base::RequestId> Engine::submit(const GenerateRequest& request) {
-    if (const auto valid = check(request); !valid) return valid.error();
-    // What is expensive is made here, on the caller's thread, and once for all sequences.
-    std::shared_ptr<const SequenceInput> input = make_input(request);
-    std::shared_ptr<const decode::StopAutomaton> stop;
-    if (!request.stop.empty()) stop = std::make_shared<const decode::StopAutomaton>(request.stop);
-    const std::int64_t bytes =
-        bytes_of(*input) + (stop == nullptr ? 0 : static_cast<std::int64_t>(stop->bytes()));
-    const Admission::Load load{request.num_choices, bytes};
-    if (auto entered = admission_.enter(load); !entered) return std::move(entered).error();
+base::Result<base::RequestId> Engine::submit(GenerateRequest request) {
+    std::vector<GenerateRequest> requests;
+    requests.push_back(std::move(request));
+    auto ids = submit(std::move(requests));
+    if (!ids) return std::move(ids).error();
+    return ids->front();
+}
 
-    Submit command = make_submit(request, std::move(input), bytes);
+base::Result<std::vector<base::RequestId>> Engine::submit(std::vector<GenerateRequest> requests) {
+    std::int64_t num_sequences = 0;
+    for (const GenerateRequest& request : requests) {
+        if (const auto valid = check(request); !valid) return valid.error();
+        num_sequences += request.num_choices;
+    }
+    if (num_sequences > config_.max_queue)
+        return base::invalid(
+            fmt::format("{} prompts make {} sequences with n, the queue takes {} (max_queue); ask "
+                        "for fewer at a time",
+                        requests.size(), num_sequences, config_.max_queue),
+            "n");
+    std::vector<Prepared> prepared;
+    prepared.reserve(requests.size());
+    Admission::Load load;
+    for (GenerateRequest& request : requests) {
+        prepared.push_back(prepare(std::move(request)));
+        load.num_sequences += prepared.back().load.num_sequences;
+        load.bytes += prepared.back().load.bytes;
+    }
+    if (auto entered = admission_.enter(load); !entered) return std::move(entered).error();
+    std::vector<base::RequestId> ids;
+    ids.reserve(prepared.size());
+    for (const Prepared& one : prepared) ids.push_back(launch(one));
+    return ids;
+}
+
+// REQUIRES: it was admitted. An engine that was stopped in the meantime ends it as it ends others.
+base::RequestId Engine::launch(const Prepared& prepared) {
+    const GenerateRequest& request = prepared.request;
+    const std::vector<base::TokenId>& prompt = prepared.input->prompt;
+    Submit command = make_submit(prepared);
     const base::RequestId id = command.request;
     const std::vector<base::TokenId> tail =
-        text::visible_tail(tokenizer_, request.prompt, request.skip_special_tokens);
+        text::visible_tail(tokenizer_, prompt, request.skip_special_tokens);
     for (int choice = 0; choice < request.num_choices; ++choice) {
         pump_.add({.seq = command.specs[static_cast<std::size_t>(choice)].seq,
                    .choice = choice,
-                   .num_prompt_tokens = std::ssize(request.prompt),
+                   .num_prompt_tokens = std::ssize(prompt),
                    .prompt_tail = tail,
-                   .stop = stop,
+                   .stop = prepared.stop,
                    .min_tokens = request.sampling.min_tokens,
                    .include_stop_string = request.include_stop_string,
                    .skip_special_tokens = request.skip_special_tokens,
@@ -172,8 +225,8 @@ base::Result<base::RequestId> Engine::submit(const GenerateRequest& request) {
     const std::vector<sched::SequenceSpec> specs = command.specs;
     if (!commands_.try_push(Command(std::move(command)))) {
         for (const sched::SequenceSpec& spec : specs) pump_.end(spec.seq, FinishReason::kAborted);
-        admission_.leave_queue(load);
-        leave(load.num_sequences);
+        admission_.leave_queue(prepared.load);
+        leave(prepared.load.num_sequences);
     }
     return id;
 }
@@ -217,19 +270,20 @@ void Engine::handle(Submit& command) {
     const base::Status taken = scheduler_.submit(command.specs, clock_.now());
     // check() and the admission saw to it: its caller was told that it is taken.
     CHECK(taken.ok(), taken.error().message);
-    std::vector<base::SeqId>& ids = sequences_of_[command.request];
+    Running& running = requests_[command.request];
+    running.name = std::move(command.name);
     for (Waiting& waiting : command.waiting) {
         const base::SeqId seq = waiting.sequence.seq;
-        ids.push_back(seq);
+        running.sequences.push_back(seq);
         request_of_.emplace(seq, command.request);
         waiting_.emplace(seq, std::move(waiting));
     }
 }
 
 void Engine::handle(Cancel& command) {
-    const auto found = sequences_of_.find(command.request);
-    if (found == sequences_of_.end()) return;
-    const std::vector<base::SeqId> ids = found->second;
+    const auto found = requests_.find(command.request);
+    if (found == requests_.end()) return;
+    const std::vector<base::SeqId> ids = found->second.sequences;
     for (const base::SeqId seq : ids) {
         scheduler_.cancel(seq);
         pump_.end(seq, FinishReason::kAborted);
@@ -238,8 +292,8 @@ void Engine::handle(Cancel& command) {
 }
 
 void Engine::handle(AbortAll&) {
-    while (!sequences_of_.empty()) {
-        Cancel cancel{sequences_of_.begin()->first};
+    while (!requests_.empty()) {
+        Cancel cancel{requests_.begin()->first};
         handle(cancel);
     }
 }
@@ -280,14 +334,23 @@ std::vector<NewSequence> Engine::introduce(const sched::StepPlan& plan) {
     return result;
 }
 
+// Under the id that the log of requests has for it.
+void Engine::log_fault(base::SeqId seq, const base::Error& error) {
+    const auto owner = request_of_.find(seq);
+    const std::string line = fmt::format(
+        "{}: {}", owner == request_of_.end() ? "?" : requests_[owner->second].name, error.message);
+    if (error.code == ErrorCode::kInvalidArgument)
+        logger_.debug(line);  // its client's own, who is told
+    else
+        logger_.error(line);
+}
+
 void Engine::deliver(StepOutput& output, base::TimePoint began, base::TimePoint ended) {
     std::vector<SequenceOutput> outputs;
     outputs.reserve(output.result.sequences.size());
     for (std::size_t entry = 0; entry < output.result.sequences.size(); ++entry) {
         sched::SequenceResult& result = output.result.sequences[entry];
-        if (output.details[entry].error)
-            logger_.error(fmt::format("sequence {}: {}", result.seq.value,
-                                      output.details[entry].error->message));
+        if (output.details[entry].error) log_fault(result.seq, *output.details[entry].error);
         outputs.push_back({.seq = result.seq,
                            .tokens = std::move(result.tokens),
                            .details = std::move(output.details[entry]),
@@ -307,9 +370,9 @@ void Engine::deliver(StepOutput& output, base::TimePoint began, base::TimePoint 
 void Engine::forget(base::SeqId seq) {
     const auto owner = request_of_.find(seq);
     if (owner == request_of_.end()) return;
-    const auto siblings = sequences_of_.find(owner->second);
-    std::erase(siblings->second, seq);
-    if (siblings->second.empty()) sequences_of_.erase(siblings);
+    const auto request = requests_.find(owner->second);
+    std::erase(request->second.sequences, seq);
+    if (request->second.sequences.empty()) requests_.erase(request);
     request_of_.erase(owner);
     if (const auto waits = waiting_.find(seq); waits != waiting_.end()) {
         admission_.leave_queue({1, waits->second.bytes});

@@ -59,11 +59,13 @@ class Engine {
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
-    // Any thread. Refuses at once what can never run (kInvalidArgument with param, or
-    // kResourceExhausted), and what finds the queue full or the engine draining (kUnavailable).
-    // After success the sink gets events until the last one of every choice; the first may come
-    // before submit() returns.
-    [[nodiscard]] base::Result<base::RequestId> submit(const GenerateRequest& request);
+    // Any thread. Takes the requests of one caller together or not at all; ids in their order.
+    // Refuses at once what can never run (kInvalidArgument with param, or kResourceExhausted), and
+    // what finds the queue full or the engine draining (kUnavailable). After success the sinks get
+    // events until the last one of every choice; the first may come before submit() returns.
+    [[nodiscard]] base::Result<std::vector<base::RequestId>> submit(
+        std::vector<GenerateRequest> requests);
+    [[nodiscard]] base::Result<base::RequestId> submit(GenerateRequest request);
     // Any thread. Running sequences end with kAborted; ended requests are ignored.
     void cancel(base::RequestId request);
 
@@ -93,6 +95,7 @@ class Engine {
     };
     struct Submit {
         base::RequestId request;
+        std::string name;  // GenerateRequest::id
         std::vector<sched::SequenceSpec> specs;
         std::vector<Waiting> waiting;  // as specs
     };
@@ -107,11 +110,18 @@ class Engine {
 
     [[nodiscard]] base::Status check(const GenerateRequest& request) const;
     [[nodiscard]] base::Status check_lengths(const GenerateRequest& request) const;
-    [[nodiscard]] std::shared_ptr<const SequenceInput> make_input(
-        const GenerateRequest& request) const;
-    [[nodiscard]] Submit make_submit(const GenerateRequest& request,
-                                     std::shared_ptr<const SequenceInput> input,
-                                     std::int64_t bytes);
+    [[nodiscard]] base::Status check_priority(std::int32_t priority) const;
+    // A request that was checked, and what is expensive to make of it.
+    struct Prepared {
+        GenerateRequest request;  // its prompt is in the input
+        std::shared_ptr<const SequenceInput> input;
+        std::shared_ptr<const decode::StopAutomaton> stop;
+        Admission::Load load;
+    };
+    [[nodiscard]] Prepared prepare(GenerateRequest request) const;
+    [[nodiscard]] std::shared_ptr<const SequenceInput> make_input(GenerateRequest& request) const;
+    [[nodiscard]] Submit make_submit(const Prepared& prepared);
+    [[nodiscard]] base::RequestId launch(const Prepared& prepared);
 
     explicit Engine(EngineParts parts);
     void run();
@@ -123,6 +133,7 @@ class Engine {
     void handle(Stopped& command);
     void step();
     [[nodiscard]] std::vector<NewSequence> introduce(const sched::StepPlan& plan);
+    void log_fault(base::SeqId seq, const base::Error& error);
     void deliver(StepOutput& output, base::TimePoint began, base::TimePoint ended);
     void forget(base::SeqId seq);
     void leave(std::int64_t num_sequences);
@@ -148,7 +159,11 @@ class Engine {
     std::unique_ptr<Executor> executor_;
     sched::Scheduler scheduler_;
     std::unordered_map<base::SeqId, Waiting> waiting_;  // the executor has not met them
-    std::unordered_map<base::RequestId, std::vector<base::SeqId>> sequences_of_;
+    struct Running {
+        std::string name;
+        std::vector<base::SeqId> sequences;
+    };
+    std::unordered_map<base::RequestId, Running> requests_;
     std::unordered_map<base::SeqId, base::RequestId> request_of_;
 
     OutputPump pump_;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <random>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -373,6 +374,41 @@ TEST_F(EngineTest, MoreChoicesThanTheQueueTakesAreTheClientsErrorAndNameBothNumb
     EXPECT_NE(refused.error().message.find("n is 4, the queue takes 3"), std::string::npos);
 }
 
+TEST_F(EngineTest, RequestsOfOneCallerAreTakenTogetherOrNotAtAll) {
+    start(letters, 64, /*max_queue=*/5);
+    executor->hold_steps();
+    const auto several = [](std::size_t count, const std::shared_ptr<Collector>& sink) {
+        std::vector<GenerateRequest> requests(count, request({10, 20}, 5, sink));
+        for (GenerateRequest& one : requests) one.num_choices = 2;
+        return requests;
+    };
+    auto sink = std::make_shared<Collector>(2);
+    const auto never = engine->submit(several(3, sink));
+    ASSERT_FALSE(never.ok());
+    EXPECT_EQ(never.error().code, base::ErrorCode::kInvalidArgument);
+    EXPECT_NE(never.error().message.find("3 prompts make 6 sequences"), std::string::npos);
+    ASSERT_TRUE(engine->submit(several(1, sink)).ok());
+    auto other = std::make_shared<Collector>(2);
+    ASSERT_TRUE(engine->submit(several(1, other)).ok());
+    EXPECT_EQ(engine->submit(several(2, sink)).error().code, base::ErrorCode::kUnavailable);
+    EXPECT_EQ(engine->num_active(), 4) << "of what was refused nothing is left";
+    executor->release_all();
+    sink->wait();
+    other->wait();
+    EXPECT_EQ(other->texts[0], "ghijk");
+}
+
+TEST_F(EngineTest, APriorityThatThePolicyDoesNotKnowIsRefusedByName) {
+    start(letters);
+    auto sink = std::make_shared<Collector>();
+    GenerateRequest urgent = request({1}, 5, sink);
+    urgent.priority = -5;
+    const auto refused = engine->submit(urgent);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().param, "priority");
+    EXPECT_NE(refused.error().message.find("schedules by fair"), std::string::npos);
+}
+
 TEST_F(EngineTest, StopStringsAndASinkAreCheckedBeforeAnythingRuns) {
     start(letters);
     auto sink = std::make_shared<Collector>();
@@ -494,9 +530,22 @@ TEST_F(EngineTest, DestructionAbortsWhatRuns) {
     start(letters);
     executor->hold_steps();
     const auto sinks = submit_long_requests();
-    executor->release_all();
+    // The step under way ends when the engine takes no requests any more, not before.
+    std::thread releaser([this, stopping = engine.get()] {
+        const auto nobody = std::make_shared<Collector>();
+        const auto is_stopping = [&] {
+            const auto taken = stopping->submit(request({kShort}, 2, nobody));
+            return !taken && taken.error().message.find("shutting down") != std::string::npos;
+        };
+        while (!is_stopping()) std::this_thread::yield();
+        executor->release_all();
+    });
     engine.reset();
-    for (const auto& sink : sinks) sink->wait();
+    releaser.join();
+    for (const auto& sink : sinks) {
+        sink->wait();
+        EXPECT_EQ(sink->finishes[0], FinishReason::kAborted);
+    }
 }
 
 TEST_F(EngineTest, MetricsAddUpWithTheUsage) {

@@ -64,15 +64,15 @@ void OutputPump::push(std::vector<SequenceOutput> step) {
     static_cast<void>(messages_.try_push(Message(std::move(step))));
 }
 
-void OutputPump::end(base::SeqId seq, FinishReason reason, std::optional<base::Error> error) {
-    static_cast<void>(messages_.try_push(Message(End{seq, reason, std::move(error)})));
+void OutputPump::end(base::SeqId seq, FinishReason reason) {
+    static_cast<void>(messages_.try_push(Message(End{seq, reason})));
 }
 
 void OutputPump::run() {
     while (std::optional<Message> message = messages_.pop())
         std::visit([this](auto& content) { handle(content); }, *message);
     while (!outputs_.empty()) {
-        End rest{outputs_.begin()->first, FinishReason::kAborted, std::nullopt};
+        End rest{outputs_.begin()->first, FinishReason::kAborted};
         handle(rest);
     }
 }
@@ -98,7 +98,6 @@ void OutputPump::handle(End& end) {
     const decode::StopStrings::Step tail = output.look_for_stop(output.detokenizer.finish());
     event.text = tail.text + (tail.match ? std::string() : output.stop.finish());
     event.finish = end.reason;
-    event.error = std::move(end.error);
     finish(output, std::move(event));
 }
 

@@ -59,14 +59,13 @@ class OutputPump {
 
     void add(NewOutput output);
     void push(std::vector<SequenceOutput> step);
-    // Ends a sequence with that reason, or with an error; nothing happens if it has ended already.
-    void end(base::SeqId seq, FinishReason reason, std::optional<base::Error> error = std::nullopt);
+    // Ends a sequence with that reason; nothing happens if it has ended already.
+    void end(base::SeqId seq, FinishReason reason);
 
   private:
     struct End {
         base::SeqId seq;
         FinishReason reason;
-        std::optional<base::Error> error;
     };
     using Message = std::variant<NewOutput, std::vector<SequenceOutput>, End>;
     struct Output;

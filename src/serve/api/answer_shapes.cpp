@@ -129,8 +129,9 @@ class CompletionShape final : public AnswerShape {
         json.set("index", state.index);
         json.set("text", std::move(text));
         json.set("logprobs", std::move(logprobs));
+        const Json stop_reason = finish.is_null() ? Json() : state.stop_reason;
         json.set("finish_reason", std::move(finish));
-        json.set("stop_reason", state.stop_reason);
+        json.set("stop_reason", stop_reason);
         return json;
     }
 };

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "engine/engine.h"
+#include "serve/api/answer_thread.h"
 #include "serve/http/router.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
@@ -30,6 +31,7 @@ enum class ServingState { kLoading, kReady, kDraining };
 
 struct ApiContext {
     engine::Engine* engine = nullptr;
+    AnswerThread* answers = nullptr;
     const text::Tokenizer* tokenizer = nullptr;
     const text::ChatTemplate* chat_template = nullptr;  // null: the model has none
     std::vector<std::string> model_names;               // at least one; the first is reported

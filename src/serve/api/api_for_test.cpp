@@ -107,7 +107,9 @@ Api::Api(std::string_view answer) : Api(bytes_of(answer)) {}
 Api::Api(std::vector<TokenId> answer)
     : tokenizer(byte_tokenizer()),
       chat_template(text::ChatTemplate::compile(kTemplate).value()),
-      logger({.level = base::LogLevel::kError}) {
+      logger({.level = base::LogLevel::kError}),
+      answers(logger) {
+    CHECK(answers.start().ok(), "no thread");
     const sched::SchedulerConfig config{.max_num_seqs = 16,
                                         .max_num_batched_tokens = 256,
                                         .max_queue = 64,
@@ -130,6 +132,7 @@ Api::Api(std::vector<TokenId> answer)
                                     .clock = &clock})
                  .value();
     context.engine = engine.get();
+    context.answers = &answers;
     context.tokenizer = tokenizer.get();
     context.chat_template = chat_template.get();
     context.model_names = {"bytes"};

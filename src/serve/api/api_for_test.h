@@ -82,7 +82,8 @@ class Api {
     base::MetricsRegistry metrics;
     base::Logger logger;
     engine::ScriptedExecutor* executor = nullptr;  // owner: the engine
-    std::unique_ptr<engine::Engine> engine;        // last: it uses everything above
+    AnswerThread answers;
+    std::unique_ptr<engine::Engine> engine;  // last: it uses everything above
 };
 
 }  // namespace pagoda::api::test

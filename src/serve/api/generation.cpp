@@ -1,7 +1,10 @@
 #include "serve/api/generation.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
+
+#include <fmt/core.h>
 
 #include "serve/api/logprobs_json.h"
 #include "serve/api/request_body.h"
@@ -13,14 +16,38 @@ using base::Json;
 using engine::FinishReason;
 using engine::TokenEvent;
 
+namespace {
+
+// Log-probabilities of prompts that one call may ask for, alternatives and repetitions included:
+// some 20 MiB of an answer's text.
+constexpr std::int64_t kMaxPromptScores = std::int64_t{1} << 18;
+
+void add_prompt_logprobs(const AnswerParts& parts, const PromptState& prompt, Json& json) {
+    if (!parts.fields.prompt_logprobs || !prompt.scored) return;
+    json.set("prompt_logprobs",
+             prompt_logprobs_json(parts.tokenizer, *prompt.scored, *parts.fields.prompt_logprobs));
+}
+
+}  // namespace
+
 // Where the events of one prompt's choices go.
 class Generation::PromptSink final : public engine::TokenSink {
   public:
     // The generation is owned by its sinks, and so by the engine until the last event.
     PromptSink(std::shared_ptr<Generation> generation, std::size_t prompt)
         : generation_(std::move(generation)), prompt_(prompt) {}
+
     void on_event(TokenEvent&& event) noexcept override {
-        generation_->on_event(prompt_, std::move(event));
+        const decode::SamplingParams& asked = generation_->fields_.sampling;
+        if (!asked.logprobs && !asked.prompt_logprobs) {
+            generation_->on_event(prompt_, std::move(event));
+            return;
+        }
+        // A function must be copyable; this one is only moved.
+        const auto moved = std::make_shared<TokenEvent>(std::move(event));
+        generation_->context_.answers->post([generation = generation_, prompt = prompt_, moved] {
+            generation->on_event(prompt, std::move(*moved));
+        });
     }
 
   private:
@@ -41,21 +68,34 @@ Generation::Generation(const ApiContext& context, const AnswerShape& shape, Gene
 void Generation::start(const ApiContext& context, const AnswerShape& shape, GenerationCall call) {
     std::vector<GenerationPrompt> prompts = std::move(call.prompts);
     const auto generation = std::make_shared<Generation>(context, shape, std::move(call));
-    if (!generation->submit_or_fail(std::move(prompts))) return;
+    base::Status taken = generation->check_scores(prompts);
+    if (taken) taken = generation->submit(generation->prepare(std::move(prompts)));
+    if (!taken) {
+        const std::lock_guard lock(generation->mutex_);
+        generation->fail(taken.error());
+        return;
+    }
     generation->writer_->on_disconnect([weak = std::weak_ptr<Generation>(generation)] {
         if (const auto alive = weak.lock()) alive->abandon();
     });
 }
 
-// Under one lock, so that no event of the prompts that were taken comes before the refusal.
-bool Generation::submit_or_fail(std::vector<GenerationPrompt> prompts) {
-    const std::lock_guard lock(mutex_);
-    const auto submitted = submit(std::move(prompts));
-    if (!submitted) fail(submitted.error());
-    return submitted.ok();
+base::Status Generation::check_scores(const std::vector<GenerationPrompt>& prompts) const {
+    if (!fields_.sampling.prompt_logprobs) return {};
+    std::int64_t scores = 0;
+    for (const GenerationPrompt& prompt : prompts)
+        scores += std::ssize(prompt.tokens) * (*fields_.sampling.prompt_logprobs + 1);
+    if (shape_.scores_choices()) scores *= fields_.num_choices;
+    if (scores <= kMaxPromptScores) return {};
+    return base::invalid(
+        fmt::format("the log-probabilities of these prompts are {} with their alternatives and in "
+                    "every choice, the most is {}; ask for fewer alternatives, prompts or choices",
+                    scores, kMaxPromptScores),
+        fields_.prompt_logprobs ? "prompt_logprobs" : "logprobs");
 }
 
-base::Status Generation::submit(std::vector<GenerationPrompt> prompts) {
+// Before any event.
+std::vector<engine::GenerateRequest> Generation::prepare(std::vector<GenerationPrompt> prompts) {
     const auto per_prompt = static_cast<std::size_t>(fields_.num_choices);
     prompts_.resize(prompts.size());
     choices_.resize(prompts.size() * per_prompt);
@@ -65,19 +105,30 @@ base::Status Generation::submit(std::vector<GenerationPrompt> prompts) {
         choices_[index].index = static_cast<int>(index);
         choices_[index].prompt = &prompts_[index / per_prompt];
     }
-    for (std::size_t number = 0; number < prompts.size(); ++number) {
-        auto id = context_.engine->submit(request_for(number, std::move(prompts[number])));
-        if (!id) return std::move(id).error();
-        requests_.push_back(*id);
-    }
+    std::vector<engine::GenerateRequest> requests;
+    for (std::size_t number = 0; number < prompts.size(); ++number)
+        requests.push_back(request_for(number, std::move(prompts[number])));
+    return requests;
+}
+
+// The first events may come while the engine still takes the last requests: what they need of this
+// call, the head of the stream, whoever is first does.
+base::Status Generation::submit(std::vector<engine::GenerateRequest> requests) {
+    auto ids = context_.engine->submit(std::move(requests));
+    if (!ids) return std::move(ids).error();
+    const std::lock_guard lock(mutex_);
+    requests_ = std::move(ids).value();
     // Headers go out at admission, so that a long prefill does not look like a dead server.
-    if (fields_.stream) {
-        http::Response head{.content_type = "text/event-stream; charset=utf-8"};
-        add_ignored_fields(ignored_fields_, head);
-        writer_->begin_stream(std::move(head));
-        has_begun_ = true;
-    }
+    begin_stream();
+    if (is_over_) cancel_all();
     return {};
+}
+
+void Generation::begin_stream() {
+    if (!fields_.stream || is_over_ || std::exchange(has_begun_, true)) return;
+    http::Response head{.content_type = "text/event-stream; charset=utf-8"};
+    add_ignored_fields(ignored_fields_, head);
+    writer_->begin_stream(std::move(head));
 }
 
 engine::GenerateRequest Generation::request_for(std::size_t number, GenerationPrompt&& prompt) {
@@ -107,9 +158,17 @@ ChoiceState& Generation::choice_of(std::size_t prompt, int choice) {
                     static_cast<std::size_t>(choice)];
 }
 
-void Generation::on_event(std::size_t prompt, TokenEvent&& event) {
+void Generation::on_event(std::size_t prompt, TokenEvent&& event) noexcept {
     const std::lock_guard lock(mutex_);
-    if (is_over_) return;
+    try {
+        if (!is_over_) take_event(prompt, std::move(event));
+    } catch (const std::exception& fault) {
+        // Memory, above all. Others go on.
+        fail({base::ErrorCode::kInternal, fault.what()});
+    }
+}
+
+void Generation::take_event(std::size_t prompt, TokenEvent&& event) {
     if (event.error) {
         fail(*event.error);
         return;
@@ -118,6 +177,7 @@ void Generation::on_event(std::size_t prompt, TokenEvent&& event) {
         fail({base::ErrorCode::kUnavailable, "the server is shutting down"});
         return;
     }
+    begin_stream();
     PromptState& state = prompts_[prompt];
     ChoiceState& choice = choice_of(prompt, event.choice);
     const bool is_first = event.choice == 0 && !state.scored;
@@ -129,6 +189,8 @@ void Generation::on_event(std::size_t prompt, TokenEvent&& event) {
     }
     take(choice, std::move(event));
     if (is_first) take_held(prompt);
+    if (!unwritten_.empty()) writer_->write(std::exchange(unwritten_, {}));
+    if (num_open_ == 0) complete();
 }
 
 void Generation::take_held(std::size_t prompt) {
@@ -151,26 +213,25 @@ void Generation::take(ChoiceState& state, TokenEvent&& event) {
         state.text += event.text;
         for (auto& logprob : event.logprobs) state.logprobs.push_back(std::move(logprob));
     }
-    if (event.finish && --num_open_ == 0) complete();
+    if (event.finish) --num_open_;
 }
 
 // The order that clients expect of a choice: its opening once, text, its ending once.
 void Generation::stream_event(ChoiceState& state, const TokenEvent& event) {
     const AnswerParts parts{*context_.tokenizer, fields_};
-    std::string data;
     if (!std::exchange(state.has_begun, true)) {
         Json opening = shape_.opening(parts, state);
         if (!opening.is_null()) {
-            if (shape_.scores_choices()) add_prompt_logprobs(*state.prompt, opening);
+            if (shape_.scores_choices()) add_prompt_logprobs(parts, *state.prompt, opening);
             Json first = chunk(std::move(opening));
-            if (!shape_.scores_choices()) add_prompt_logprobs(*state.prompt, first);
-            data += http::sse_data(first);
+            if (!shape_.scores_choices() && !std::exchange(has_written_, true))
+                add_prompt_logprobs(parts, *state.prompt, first);
+            unwritten_ += http::sse_data(first);
         }
     }
     Json delta = shape_.delta(parts, state, event);
-    if (!delta.is_null()) data += http::sse_data(chunk(std::move(delta)));
-    if (event.finish) data += http::sse_data(chunk(shape_.ending(state)));
-    if (!data.empty()) writer_->write(std::move(data));
+    if (!delta.is_null()) unwritten_ += http::sse_data(chunk(std::move(delta)));
+    if (event.finish) unwritten_ += http::sse_data(chunk(shape_.ending(state)));
 }
 
 Json Generation::chunk(Json choice) const {
@@ -183,15 +244,13 @@ Json Generation::chunk(Json choice) const {
     return json;
 }
 
-void Generation::add_prompt_logprobs(const PromptState& prompt, Json& json) const {
-    if (!fields_.prompt_logprobs || !prompt.scored) return;
-    json.set("prompt_logprobs",
-             prompt_logprobs_json(*context_.tokenizer, *prompt.scored, *fields_.prompt_logprobs));
+void Generation::cancel_all() {
+    for (const base::RequestId request : requests_) context_.engine->cancel(request);
 }
 
 void Generation::fail(const base::Error& error) {
-    if (std::exchange(is_over_, true)) return;
-    for (const base::RequestId request : requests_) context_.engine->cancel(request);
+    if (is_over_.exchange(true)) return;
+    cancel_all();
     if (!has_begun_) {
         http::Response response = to_response(error);
         add_ignored_fields(ignored_fields_, response);
@@ -203,41 +262,47 @@ void Generation::fail(const base::Error& error) {
 }
 
 void Generation::complete() {
-    is_over_ = true;
-    if (fields_.stream) {
-        std::string data;
-        if (fields_.include_usage) {
-            Json last = envelope(/*is_stream=*/true);
-            last.set("choices", Json::array());
-            last.set("usage", usage_json());
-            data += http::sse_data(last);
-        }
-        data += http::kSseDone;
-        writer_->write(std::move(data));
-        writer_->end();
+    if (!fields_.stream) {
+        http::Response response{.body = whole_answer()};
+        add_ignored_fields(ignored_fields_, response);
+        if (!is_over_.exchange(true)) writer_->send(std::move(response));
         return;
     }
-    const AnswerParts parts{*context_.tokenizer, fields_};
-    Json answer = envelope(/*is_stream=*/false);
-    Json choices = Json::array();
-    for (ChoiceState& state : choices_) {
-        Json choice = shape_.choice(parts, state);
-        if (shape_.scores_choices()) add_prompt_logprobs(*state.prompt, choice);
-        choices.push_back(std::move(choice));
+    if (is_over_.exchange(true)) return;
+    std::string data;
+    if (fields_.include_usage) {
+        Json last = envelope(/*is_stream=*/true);
+        last.set("choices", Json::array());
+        last.set("usage", usage_json());
+        data += http::sse_data(last);
     }
-    answer.set("choices", std::move(choices));
-    answer.set("usage", usage_json());
-    if (!shape_.scores_choices()) add_prompt_logprobs(prompts_.front(), answer);
-    http::Response response = http::json_response(answer);
-    add_ignored_fields(ignored_fields_, response);
-    writer_->send(std::move(response));
+    data += http::kSseDone;
+    writer_->write(std::move(data));
+    writer_->end();
 }
 
-// The reader is gone: its work stops within a step.
+// One choice at a time: as a tree, log-probabilities take several times what their text does.
+std::string Generation::whole_answer() {
+    const AnswerParts parts{*context_.tokenizer, fields_};
+    std::string text = envelope(/*is_stream=*/false).dump();
+    text.pop_back();
+    text += R"(,"choices":[)";
+    for (ChoiceState& state : choices_) {
+        Json choice = shape_.choice(parts, state);
+        if (shape_.scores_choices()) add_prompt_logprobs(parts, *state.prompt, choice);
+        if (state.index > 0) text += ',';
+        text += choice.dump();
+    }
+    Json rest = Json::object();
+    rest.set("usage", usage_json());
+    if (!shape_.scores_choices()) add_prompt_logprobs(parts, prompts_.front(), rest);
+    return text + "]," + rest.dump().substr(1);
+}
+
+// The reader is gone: its work stops within a step. Not under the lock, which whoever writes a long
+// answer holds for as long: this runs on a connection's thread.
 void Generation::abandon() {
-    const std::lock_guard lock(mutex_);
-    if (std::exchange(is_over_, true)) return;
-    for (const base::RequestId request : requests_) context_.engine->cancel(request);
+    if (!is_over_.exchange(true)) cancel_all();
 }
 
 Json Generation::envelope(bool is_stream) const {

@@ -1,8 +1,10 @@
 #pragma once
 // Generation: one API call under way: its prompts and choices, the events they produce, and the
 // answer, whole or as a stream, in the shape of one API. Created on an HTTP thread, then fed by
-// the engine's output thread; lives until its last event.
+// the engine's output thread, or by the AnswerThread where there are log-probabilities to write;
+// lives until its last event.
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -44,11 +46,16 @@ class Generation final : public std::enable_shared_from_this<Generation> {
 
   private:
     class PromptSink;
-    [[nodiscard]] bool submit_or_fail(std::vector<GenerationPrompt> prompts);
-    void on_event(std::size_t prompt, engine::TokenEvent&& event);
+    [[nodiscard]] base::Status check_scores(const std::vector<GenerationPrompt>& prompts) const;
+    [[nodiscard]] std::vector<engine::GenerateRequest> prepare(
+        std::vector<GenerationPrompt> prompts);
+    [[nodiscard]] base::Status submit(std::vector<engine::GenerateRequest> requests);
+    // Any thread.
+    void on_event(std::size_t prompt, engine::TokenEvent&& event) noexcept;
     void abandon();
     // With mutex_ held:
-    [[nodiscard]] base::Status submit(std::vector<GenerationPrompt> prompts);
+    void take_event(std::size_t prompt, engine::TokenEvent&& event);
+    void begin_stream();
     [[nodiscard]] engine::GenerateRequest request_for(std::size_t number,
                                                       GenerationPrompt&& prompt);
     [[nodiscard]] ChoiceState& choice_of(std::size_t prompt, int choice);
@@ -56,9 +63,10 @@ class Generation final : public std::enable_shared_from_this<Generation> {
     void take_held(std::size_t prompt);
     void stream_event(ChoiceState& state, const engine::TokenEvent& event);
     void fail(const base::Error& error);
+    void cancel_all();
     void complete();
+    [[nodiscard]] std::string whole_answer();
     [[nodiscard]] base::Json chunk(base::Json choice) const;
-    void add_prompt_logprobs(const PromptState& prompt, base::Json& json) const;
     [[nodiscard]] base::Json envelope(bool is_stream) const;
     [[nodiscard]] base::Json usage_json() const;
 
@@ -70,16 +78,19 @@ class Generation final : public std::enable_shared_from_this<Generation> {
     const base::ClientId client_;
     const std::vector<std::string> ignored_fields_;
     const std::int64_t created_;
+    std::atomic<bool> is_over_{false};  // answered, failed or abandoned
 
     std::mutex mutex_;  // guards what is below
     std::vector<PromptState> prompts_;
     std::vector<ChoiceState> choices_;  // [prompt * n + choice]
     // Events that came before the prompt's log-probabilities, which go first, did: by choice.
     std::vector<std::vector<engine::TokenEvent>> held_;
-    std::vector<base::RequestId> requests_;
+    std::vector<base::RequestId> requests_;  // once they are known
     std::size_t num_open_ = 0;
-    bool has_begun_ = false;  // the head of a stream went out
-    bool is_over_ = false;    // answered, failed or abandoned
+    bool has_begun_ = false;    // the head of a stream went out
+    bool has_written_ = false;  // and a chunk
+    // Chunks that go out together: a reader's buffer is judged between writes.
+    std::string unwritten_;
 };
 
 }  // namespace pagoda::api

@@ -1,5 +1,8 @@
 #include "serve/api/generation.h"
 
+#include <semaphore>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "serve/api/api_for_test.h"
@@ -125,8 +128,43 @@ TEST(Generation, AReaderThatLeavesStopsTheWork) {
     const auto answer = api.begin(completions, R"({"prompt": "x", "n": 2, "stream": true})");
     EXPECT_EQ(api.engine->num_active(), 2);
     answer->disconnect();
-    api.executor->release_all();
+    api.executor->release(2);  // the step under way, and one that may have been planned before
     EXPECT_TRUE(api.engine->wait_idle(std::chrono::seconds(60)));
+}
+
+TEST(Generation, PromptsThatTheQueueNeverTakesAreTheClientsError) {
+    Api api("ab");
+    const auto answer = api.post(completions, R"({"prompt": [[1], [2], [3], [4], [5], [6], [7]],
+                                                  "n": 10})");
+    EXPECT_EQ(answer->status(), 400);
+    EXPECT_NE(answer->json().find("error")->find("message")->as_string().find("70 sequences"),
+              std::string::npos);
+    EXPECT_EQ(api.engine->num_active(), 0);
+}
+
+TEST(Generation, MoreScoresOfPromptsThanAnAnswerMayHoldAreRefusedWithBothNumbers) {
+    Api api("ab");
+    std::string prompt = "[1";
+    for (int count = 1; count < 400; ++count) prompt += ",1";
+    const std::string body = R"({"prompt": )" + prompt + R"(], "prompt_logprobs": 20, "n": )";
+    EXPECT_EQ(api.post(completions, body + "4}")->status(), 200);
+    const auto refused = api.post(completions, body + "32}");
+    EXPECT_EQ(refused->status(), 400);
+    const Json error = *refused->json().find("error");
+    EXPECT_EQ(error.find("param")->as_string(), "prompt_logprobs");
+    EXPECT_NE(error.find("message")->as_string().find("are 268800 "), std::string::npos);
+}
+
+// A stream without log-probabilities does not wait for an answer that has many.
+TEST(Generation, WhatHasScoresIsWrittenOnAThreadOfItsOwn) {
+    Api api("ab");
+    std::binary_semaphore gate(0);
+    api.answers.post([&gate] { gate.acquire(); });
+    const auto scored = api.begin(completions, R"({"prompt": "x", "logprobs": 1})");
+    EXPECT_EQ(api.post(completions, R"({"prompt": "x"})")->status(), 200);
+    gate.release();
+    scored->wait();
+    EXPECT_EQ(scored->status(), 200);
 }
 
 TEST(Generation, AShutdownIsTold) {
@@ -151,7 +189,14 @@ TEST(Generation, PromptLogprobsOfAChatStandBesideItsChoicesAsInVllm) {
     EXPECT_EQ(std::ssize(scored.as_array()), whole.find("usage")->find("prompt_tokens")->as_int());
     EXPECT_EQ(choice_of(whole).find("prompt_logprobs"), nullptr);
     const auto stream = api.post(chat_completions, body + R"(, "stream": true})");
-    EXPECT_EQ(*stream->events().documents.front().find("prompt_logprobs"), scored);
+    const Answer::Events events = stream->events();
+    for (const Json& document : events.documents) {
+        const Json* found = document.find("prompt_logprobs");
+        ASSERT_EQ(found != nullptr, &document == &events.documents.front());
+        if (found != nullptr) {
+            EXPECT_EQ(*found, scored);
+        }
+    }
 }
 
 }  // namespace

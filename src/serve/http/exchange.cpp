@@ -74,9 +74,8 @@ void Exchange::begin_stream(Response head) {
 void Exchange::write(std::string data) {
     if (data.empty() || traits_.is_head) return;
     std::string bytes = framed(std::move(data));
-    // What it left standing counts, not the size of what comes now.
     const std::size_t left_standing = unsent_bytes_.fetch_add(bytes.size());
-    const bool is_too_slow = left_standing > connection_->options().max_unsent_bytes;
+    const bool is_too_slow = is_lagging(left_standing);
     post([this, is_too_slow, bytes = std::move(bytes)]() mutable {
         if (is_complete_) {
             unsent_bytes_.fetch_sub(bytes.size());
@@ -91,6 +90,18 @@ void Exchange::write(std::string data) {
         wrote_since_heartbeat_ = true;
         connection_->enqueue(std::move(bytes));
     });
+}
+
+// What is written may come in bursts that no reader takes at once: it has the time that a stuck one
+// has to come back below the limit.
+bool Exchange::is_lagging(std::size_t left_standing) {
+    if (left_standing <= connection_->options().max_unsent_bytes) {
+        behind_since_.reset();
+        return false;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (!behind_since_) behind_since_ = now;
+    return now - *behind_since_ >= connection_->options().idle_timeout;
 }
 
 void Exchange::end() {

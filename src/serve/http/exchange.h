@@ -4,9 +4,11 @@
 // makes the answer and the connection, until one of them ends it. Internal to the server.
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "serve/http/answer_head.h"
@@ -48,6 +50,7 @@ class Exchange final : public ResponseWriter, public std::enable_shared_from_thi
     void put(std::string bytes);
     void send_now(Response&& response);
     void end_now();
+    [[nodiscard]] bool is_lagging(std::size_t left_standing);
     [[nodiscard]] std::string framed(std::string data) const;
 
     // Owned by the exchange as by its own pending operations; closing it ends the latter.
@@ -55,6 +58,8 @@ class Exchange final : public ResponseWriter, public std::enable_shared_from_thi
     AnswerTraits traits_;
     // What was given and is not written: by write() counted where it is given, else on the strand.
     std::atomic<std::size_t> unsent_bytes_{0};
+    // When the reader fell more than max_unsent_bytes behind. By write(), whose calls are ordered.
+    std::optional<std::chrono::steady_clock::time_point> behind_since_;
     // On the strand.
     RequestRecord record_;
     std::function<void()> disconnected_;
