@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "base/byte_size.h"
 #include "base/json.h"
 #include "bench_baseline.h"
 #include "bench_options.h"
@@ -126,6 +127,27 @@ void name_left_out(const Plan& plan) {
     }
 }
 
+// Every layer that would be measured must find room. Without a limit that the system tells, all do.
+base::Status check_sizes(const Plan& plan) {
+    const std::uint64_t limit = base::memory_limit_bytes();
+    const std::int64_t most_rows = *std::ranges::max_element(plan.rows);
+    for (const kernels::Kernels* variant : plan.variants) {
+        for (const DType type : plan.types) {
+            for (const MatrixShape shape : plan.shapes) {
+                if (limit == 0 || !is_whole_blocks(type, shape)) continue;
+                const std::uint64_t bytes = linear_bytes(*variant, type, shape, most_rows);
+                if (bytes <= limit) continue;
+                return base::invalid(fmt::format(
+                    "--shapes: {}x{} in {} with {} rows takes {}, this process may use {}; ask for "
+                    "a smaller one",
+                    shape.out, shape.in, tensor::info(type).name, most_rows,
+                    base::format_byte_size(bytes), base::format_byte_size(limit)));
+            }
+        }
+    }
+    return {};
+}
+
 base::Result<Plan> read_plan(const Arguments& arguments) {
     Plan plan;
     auto variants = read_variants(arguments);
@@ -154,6 +176,9 @@ base::Result<Plan> read_plan(const Arguments& arguments) {
     plan.threads = static_cast<int>(*threads);
     plan.repeat = static_cast<int>(*repeat);
     plan.as_json = arguments.has("json");
+    if (plan.has_linear) {
+        if (const auto fits = check_sizes(plan); !fits) return fits.error();
+    }
     return plan;
 }
 

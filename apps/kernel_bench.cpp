@@ -83,6 +83,17 @@ std::size_t turns(std::size_t bytes) {
 
 }  // namespace
 
+std::uint64_t linear_bytes(const kernels::Kernels& kernels, tensor::DType dtype, MatrixShape shape,
+                           std::int64_t max_rows) {
+    const std::uint64_t source =
+        static_cast<std::uint64_t>(shape.out) * tensor::row_bytes(dtype, shape.in);
+    const std::uint64_t packed = kernels.packed_bytes(dtype, shape.out, shape.in);
+    const std::uint64_t floats =
+        sizeof(float) * static_cast<std::uint64_t>(max_rows * (shape.in + shape.out));
+    return source + packed * turns(packed) + floats +
+           kernels::Activations::bytes(kernels, max_rows, shape.in);
+}
+
 KernelBench::KernelBench(const kernels::DeviceContext& device, int repeat)
     : device_(device), repeat_(repeat), meter_(device, /*all_threads=*/true) {}
 

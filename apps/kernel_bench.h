@@ -29,6 +29,11 @@ struct KernelRow {
     double share = 0, least_share = 0, most_share = 0;
 };
 
+// What measuring one layer takes at most: the weight as a file has it, its packed copies, and
+// max_rows rows in and out.
+[[nodiscard]] std::uint64_t linear_bytes(const kernels::Kernels& kernels, tensor::DType dtype,
+                                         MatrixShape shape, std::int64_t max_rows);
+
 class KernelBench {
   public:
     // REQUIRES: repeat >= 1. device outlives the bench.

@@ -44,9 +44,14 @@ class BenchKernels(unittest.TestCase):
         self.assertEqual(json.loads(run.stdout), [])
         self.assertIn("left out: 64 x 96 in Q4_K", run.stderr)
 
+    def test_a_layer_that_memory_cannot_hold_is_bad_usage_and_both_sizes_are_named(self):
+        run = bench_kernels("--shapes", "1048576x1048576", "--types", "F32", "--rows", "8192")
+        self.assertEqual(run.returncode, 2, run.stderr)
+        self.assertRegex(run.stderr, r"1048576x1048576 in F32 with 8192 rows takes [0-9.]+ TiB, this process may use [0-9.]+ [MGT]iB")
+
     def test_wrong_lists_are_bad_usage(self):
         for option, value in (("--types", "Q4_9"), ("--types", "I32"), ("--rows", "0"), ("--shapes", "2"), ("--shapes", "2x"),
-                              ("--kernels", "norm"), ("--isa", "sse9"), ("--threads", "0"), ("--baseline", "/missing")):
+                              ("--kernels", "norm"), ("--isa", "sse9"), ("--threads", "0")):
             with self.subTest(f"{option} {value}"):
                 run = bench_kernels(option, value)
                 self.assertEqual(run.returncode, 2)
