@@ -32,8 +32,9 @@ ExitCode bench_roof(const Arguments& arguments) {
     if (!threads) return bad_usage(threads.error());
     const auto variant = chosen_kernels();
     if (!variant) return bad_usage(variant.error());
-    base::ThreadTeam team(static_cast<int>(*threads));
-    const kernels::DeviceContext device{.kernels = *variant, .team = &team};
+    const auto team = base::ThreadTeam::start(static_cast<int>(*threads));
+    if (!team) return fail(team.error());
+    const kernels::DeviceContext device{.kernels = *variant, .team = team->get()};
     const kernels::Roof one = kernels::measure_roof(device, false);
     const kernels::Roof all = kernels::measure_roof(device, true);
     if (arguments.has("json")) {

@@ -133,6 +133,14 @@ class Usage(Cli):
         self.assertEqual(done.returncode, 2)
         self.assertIn(b"--raw needs a prompt", done.stderr)
 
+    def test_threads_that_the_system_refuses_are_an_error_with_the_limits(self):
+        done = subprocess.run([os.environ["PAGODA_BIN"], "bench", "roof", "--threads", "1024"], capture_output=True,
+                              timeout=COMMAND_SECONDS, env=environment_of_binary(),
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)))
+        message = done.stderr.decode()
+        self.assertEqual(done.returncode, 1, message)
+        self.assertRegex(message, r"^pagoda: threads is 1024, the system allows \d+: .+ulimit")
+
     def test_the_roof_has_four_figures_for_one_thread_and_all(self):
         roof = json.loads(self.succeed("bench", "roof", "--json"))
         self.assertEqual(set(roof), {"int8_gops", "bf16_gflops", "f32_gflops", "read_gb_s"})
