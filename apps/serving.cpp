@@ -54,7 +54,9 @@ base::Status Serving::listen() {
         logger_.warning(fmt::format("max_body lets bodies take {}, the memory plan has {} for them",
                                     base::format_byte_size(settings_.http.max_body_bytes),
                                     base::format_byte_size(plan::kProcessShares.bodies_bytes)));
-    watch_.emplace([this] { on_signal(); });
+    auto watch = SignalWatch::start([this] { on_signal(); });
+    if (!watch) return std::move(watch).error();
+    watch_.emplace(std::move(watch).value());
     server_ = std::make_unique<http::Server>(settings_.http, router_, logger_);
     if (auto started = server_->start(); !started) return started;
     fmt::print(stderr, "port {} is bound; requests get 503 until the model is loaded\n",
