@@ -132,8 +132,8 @@ base::Status check_model(const ApiContext& context, const std::optional<std::str
     const auto& names = context.model_names;
     if (!name || std::find(names.begin(), names.end(), *name) != names.end()) return {};
     return base::Error{base::ErrorCode::kNotFound,
-                       fmt::format("the model \"{}\" does not exist; this server has \"{}\"", *name,
-                                   names.front()),
+                       fmt::format("the model {} does not exist; this server has {}",
+                                   brief(base::Json(*name)), brief(base::Json(names.front()))),
                        std::string(kModelField)};
 }
 

@@ -67,6 +67,18 @@ TEST(ParseBody, LeavesNoSecondCopyOfTheBody) {
     EXPECT_LT(request.body.capacity(), 100U);
 }
 
+TEST(CheckModel, NamesALongModelInBrief) {
+    const ApiContext context{.model_names = {"ours"}};
+    EXPECT_TRUE(check_model(context, "ours").ok());
+    const auto short_one = check_model(context, "theirs");
+    ASSERT_FALSE(short_one.ok());
+    EXPECT_EQ(short_one.error().message,
+              "the model \"theirs\" does not exist; this server has \"ours\"");
+    const auto long_one = check_model(context, std::string(3U << 20, 'x'));
+    ASSERT_FALSE(long_one.ok());
+    EXPECT_LT(long_one.error().message.size(), 200U);
+}
+
 TEST(IgnoredFields, AreWrittenAsOneLineOfBoundedLength) {
     http::Response response;
     add_ignored_fields({"plain", "stream_options.foo", "with\r\nline, and comma"}, response);
