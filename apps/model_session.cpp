@@ -86,7 +86,11 @@ base::Status ModelSession::open_file(const std::string& path) {
     if (!tokenizer) return std::move(tokenizer).error();
     text_.tokenizer = std::move(tokenizer).value();
     auto chat_template = make_chat_template(text_.tokenizer->spec(), settings_.chat_template_file);
-    if (!chat_template) return at_file(path, chat_template.error());
+    if (!chat_template) {
+        // Of a template in a file of its own the error names that one already.
+        const bool is_of_model = settings_.chat_template_file.empty();
+        return is_of_model ? at_file(path, chat_template.error()) : chat_template.error();
+    }
     text_.chat_template = std::move(chat_template).value();
     if (settings_.uses_model_sampling) {
         const auto defaults = read_sampling_defaults(checkpoint_);

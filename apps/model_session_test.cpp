@@ -63,5 +63,19 @@ INSTANTIATE_TEST_SUITE_P(Golden, LoadOf,
                          testing::Values("gguf/llama", "gguf/qwen3", "gguf/gemma2", "gguf/gemma3",
                                          "gguf-quant/llama-Q4_K", "gguf-quant/llama-F16"));
 
+TEST(ModelSession, AnErrorInATemplateOfItsOwnFileNamesThatFileAlone) {
+    const char* const folder = std::getenv("PAGODA_GOLDEN");
+    ASSERT_NE(folder, nullptr) << "PAGODA_GOLDEN must name the reference data";
+    const auto config = Config::load({.flags = {{"chat_template", {"/nowhere.jinja"}}}});
+    ASSERT_TRUE(config.ok()) << config.error().message;
+    const auto settings = model_settings(*config);
+    ASSERT_TRUE(settings.ok()) << settings.error().message;
+    base::Logger logger({.level = base::LogLevel::kError});
+    const auto session =
+        ModelSession::open(std::string(folder) + "/gguf/llama.gguf", *settings, logger);
+    ASSERT_FALSE(session.ok());
+    EXPECT_EQ(session.error().message, "/nowhere.jinja: cannot be read: No such file or directory");
+}
+
 }  // namespace
 }  // namespace pagoda::apps
