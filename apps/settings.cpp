@@ -3,6 +3,7 @@
 #include "kernel_choice.h"
 #include "kv/store/kv_store.h"
 #include "serve/gateway/api_keys.h"
+#include "text_input.h"
 
 namespace pagoda::apps {
 namespace {
@@ -74,7 +75,9 @@ base::Result<ServerSettings> server_settings(const Config& config) {
     settings.model_names = config.list("served_model_name");
     settings.api_keys = config.list("api_keys");
     if (const std::string file = config.text("api_key_file"); !file.empty()) {
-        auto keys = gateway::read_key_file(file);
+        const auto text = read_text_file(file);
+        if (!text) return text.error();
+        auto keys = gateway::parse_key_file(*text, file);
         if (!keys) return std::move(keys).error();
         settings.api_keys.insert(settings.api_keys.end(), keys->begin(), keys->end());
     }

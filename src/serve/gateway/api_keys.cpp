@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 
 #include <fmt/core.h>
 #include <openssl/crypto.h>
@@ -21,16 +20,17 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
 }
 
-base::Status check_key(std::string_view key, std::size_t place) {
+// name: which key it is, for errors.
+base::Status check_key(std::string_view key, std::string_view name, std::string_view param) {
     if (key.size() < kMinKeyBytes || key.size() > kMaxKeyBytes)
-        return base::invalid(fmt::format("API key {} has {} characters, must have {} to {}", place,
+        return base::invalid(fmt::format("{} has {} characters, must have {} to {}", name,
                                          key.size(), kMinKeyBytes, kMaxKeyBytes),
-                             "api_keys");
+                             std::string(param));
     const bool is_visible =
         std::all_of(key.begin(), key.end(), [](char c) { return c > 0x20 && c < 0x7f; });
     if (!is_visible)
-        return base::invalid(
-            fmt::format("API key {} must consist of visible ASCII characters", place), "api_keys");
+        return base::invalid(fmt::format("{} must consist of visible ASCII characters", name),
+                             std::string(param));
     return {};
 }
 
@@ -67,7 +67,8 @@ base::Result<ApiKeys> ApiKeys::create(std::span<const std::string> keys) {
     if (keys.empty()) return base::invalid("there is no API key in the list", "api_keys");
     ApiKeys result;
     for (std::size_t index = 0; index < keys.size(); ++index) {
-        if (const auto valid = check_key(keys[index], index + 1); !valid) return valid.error();
+        const auto valid = check_key(keys[index], fmt::format("API key {}", index + 1), "api_keys");
+        if (!valid) return valid.error();
         Client client{.digest = digest_of(keys[index])};
         if (result.find(keys[index])) continue;
         std::uint64_t id = 0;
@@ -91,19 +92,19 @@ std::optional<http::Principal> ApiKeys::find(std::string_view key) const {
     return found->principal;
 }
 
-base::Result<std::vector<std::string>> read_key_file(const std::string& path) {
-    std::ifstream file(path);
-    if (!file)
-        return base::Error{base::ErrorCode::kIo, fmt::format("{}: cannot be read", path),
-                           "api_key_file"};
+base::Result<std::vector<std::string>> parse_key_file(std::string_view text,
+                                                      std::string_view path) {
     std::vector<std::string> keys;
-    for (std::string line; std::getline(file, line);) {
-        const std::string_view key = trimmed(line);
-        if (!key.empty() && key.front() != '#') keys.emplace_back(key);
+    for (std::size_t line = 1; !text.empty(); ++line) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        const std::string_view key = trimmed(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (key.empty() || key.front() == '#') continue;
+        const auto valid =
+            check_key(key, fmt::format("{}:{}: the API key", path, line), "api_key_file");
+        if (!valid) return valid.error();
+        keys.emplace_back(key);
     }
-    if (file.bad())
-        return base::Error{base::ErrorCode::kIo, fmt::format("{}: reading it failed", path),
-                           "api_key_file"};
     // An empty file must not open the server to everyone.
     if (keys.empty())
         return base::invalid(fmt::format("{}: holds no API key", path), "api_key_file");

@@ -41,8 +41,10 @@ class ApiKeys {
     std::vector<Client> clients_;
 };
 
-// One key a line; blank lines and lines that begin with '#' are left out.
-[[nodiscard]] base::Result<std::vector<std::string>> read_key_file(const std::string& path);
+// The text of a key file: one key a line; blank lines and lines that begin with '#' are left out.
+// Errors name the file as `path` and the line, never the key.
+[[nodiscard]] base::Result<std::vector<std::string>> parse_key_file(std::string_view text,
+                                                                    std::string_view path);
 
 // Asks every request for `Authorization: Bearer KEY` or `x-api-key: KEY`; answers 401 without a
 // known one. The first header that carries a key counts.

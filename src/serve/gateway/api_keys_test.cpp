@@ -1,9 +1,5 @@
 #include "serve/gateway/api_keys.h"
 
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-
 #include <gtest/gtest.h>
 
 namespace pagoda::gateway {
@@ -27,22 +23,6 @@ std::string error_of(std::vector<std::string> keys) {
     const auto made = ApiKeys::create(keys);
     return made ? "" : made.error().message;
 }
-
-class KeyFile {
-  public:
-    explicit KeyFile(std::string_view content)
-        : path_(std::filesystem::temp_directory_path() /
-                ("pagoda_keys_" + std::to_string(reinterpret_cast<std::uintptr_t>(this)))) {
-        std::ofstream(path_) << content;
-    }
-    ~KeyFile() { std::filesystem::remove(path_); }
-    KeyFile(const KeyFile&) = delete;
-    KeyFile& operator=(const KeyFile&) = delete;
-    [[nodiscard]] std::string path() const { return path_.string(); }
-
-  private:
-    std::filesystem::path path_;
-};
 
 TEST(ApiKeys, FindsKnownKeysAndNoOthers) {
     const auto keys = make_keys();
@@ -139,16 +119,23 @@ TEST(AddressFilter, LetsEveryoneInAndTellsAddressesApart) {
 }
 
 TEST(KeyFile, HoldsAKeyALineWithCommentsAndBlankLines) {
-    const KeyFile file("# clients\nsk-first-key-1\r\n\n  sk-second-key-2  \n");
-    const auto keys = read_key_file(file.path());
+    const auto keys =
+        parse_key_file("# clients\nsk-first-key-1\r\n\n  sk-second-key-2  ", "keys.txt");
     ASSERT_TRUE(keys.ok());
     EXPECT_EQ(*keys, kKeys);
 }
 
-TEST(KeyFile, IsRefusedWhenItHoldsNoKeyOrIsMissing) {
-    const KeyFile file("# nobody\n\n");
-    EXPECT_EQ(read_key_file(file.path()).error().message, file.path() + ": holds no API key");
-    EXPECT_EQ(read_key_file("/nowhere/keys").error().message, "/nowhere/keys: cannot be read");
+TEST(KeyFile, IsRefusedWithItsNameAndTheLineThatIsWrong) {
+    const auto error_of = [](std::string_view text) {
+        const auto keys = parse_key_file(text, "keys.txt");
+        return keys ? "" : keys.error().message;
+    };
+    EXPECT_EQ(error_of("# nobody\n\n"), "keys.txt: holds no API key");
+    EXPECT_EQ(error_of(""), "keys.txt: holds no API key");
+    EXPECT_EQ(error_of("# two\nsk-first-key-1\n\nshort\n"),
+              "keys.txt:4: the API key has 5 characters, must have 8 to 512");
+    EXPECT_EQ(error_of("with a blank"),
+              "keys.txt:1: the API key must consist of visible ASCII characters");
 }
 
 }  // namespace
