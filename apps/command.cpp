@@ -29,6 +29,12 @@ void print_error(const base::Error& error) {
     fmt::print(stderr, "pagoda: {}\n", base::terminal_line(error.message));
 }
 
+// Another command line would help, with the system as it is.
+bool is_of_user(base::ErrorCode code) {
+    return code == base::ErrorCode::kInvalidArgument || code == base::ErrorCode::kNotFound ||
+           code == base::ErrorCode::kUnsupported;
+}
+
 }  // namespace
 
 bool Arguments::has(std::string_view option) const {
@@ -72,7 +78,7 @@ ExitCode fail(const base::Error& error) {
 
 ExitCode bad_usage(const base::Error& error) {
     print_error(error);
-    return ExitCode::kUsage;
+    return is_of_user(error.code) ? ExitCode::kUsage : ExitCode::kFailure;
 }
 
 std::vector<std::string> split_list(std::string_view list) {

@@ -59,7 +59,8 @@ struct CommandSpec {
     ExitCode (*run)(const Arguments& arguments) = nullptr;
 };
 
-// "pagoda: MESSAGE" on standard error.
+// "pagoda: MESSAGE" on standard error, and the status: of an operation that failed 1; of what a
+// user gave 2, but that 1 stands for what the system refused, a file that can't be read above all.
 ExitCode fail(const base::Error& error);
 ExitCode bad_usage(const base::Error& error);
 

@@ -89,6 +89,14 @@ class Usage(Cli):
         self.assertIn("/nowhere.gguf", self.refuse(1, "inspect", "/nowhere.gguf"))
         self.assertIn("vocabulary", self.refuse(1, "run", GOLDEN / "gguf/falcon.gguf", "hi"))
 
+    def test_a_file_that_cannot_be_read_has_status_1_whoever_reads_it(self):
+        for command in (("run", TOY, "--prompt-file", "/nope"), ("perplexity", TOY, "--file", "/nope"),
+                        ("template", model(), "--messages", "/nope"), ("run", TOY, "hi", "--config", "/nope"),
+                        ("serve", TOY, "--api-key-file", "/nope"), ("bench", "kernels", "--baseline", "/nope"),
+                        ("run", TOY, "hi", "--chat-template", "/nope")):
+            with self.subTest(command):
+                self.assertEqual(self.refuse(1, *command), "pagoda: /nope: cannot be read: No such file or directory\n")
+
     def test_version_names_commit_and_variant(self):
         version = json.loads(self.succeed("version", "--json"))
         self.assertEqual(set(version), {"version", "commit", "compiler", "build_type", "variant"})
