@@ -1,10 +1,12 @@
 #include "bench_baseline.h"
 
+#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "text_input.h"
@@ -19,6 +21,48 @@ constexpr std::int64_t kVersion = 1;
 base::Error bad_file(const std::string& path, std::string_view reason) {
     return {base::ErrorCode::kInvalidArgument, fmt::format("{} is no baseline: {}", path, reason),
             "baseline"};
+}
+
+base::Error unwritable(const std::string& path, std::error_code failure) {
+    return {base::ErrorCode::kIo,
+            fmt::format("{}: the baseline can't be written: {}", path, failure.message()),
+            "save-baseline"};
+}
+
+std::error_code last_failure() {
+    return {errno, std::generic_category()};
+}
+
+// The whole text, or no file.
+std::error_code write_file(const std::string& path, std::string_view text) {
+    const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (descriptor < 0) return last_failure();
+    std::error_code failure;
+    while (!text.empty() && !failure) {
+        const ssize_t put = write(descriptor, text.data(), text.size());
+        if (put >= 0)
+            text.remove_prefix(static_cast<std::size_t>(put));
+        else if (errno != EINTR)
+            failure = last_failure();
+    }
+    if (close(descriptor) != 0 && !failure) failure = last_failure();
+    if (failure) unlink(path.c_str());
+    return failure;
+}
+
+// Where a file is written before it takes the place of the one that is there.
+std::string part_of(const std::string& path) {
+    return path + ".part";
+}
+
+// That a run of minutes ends with a file is found out before it.
+base::Status try_path(const std::string& path) {
+    std::error_code unknown;
+    if (std::filesystem::is_directory(path, unknown))
+        return unwritable(path, std::make_error_code(std::errc::is_a_directory));
+    if (const auto failure = write_file(part_of(path), "")) return unwritable(path, failure);
+    unlink(part_of(path).c_str());
+    return {};
 }
 
 base::Result<Json> read_document(const std::string& path) {
@@ -55,6 +99,9 @@ base::Result<BenchBaseline> BenchBaseline::open(const Arguments& arguments, std:
     BenchBaseline baseline;
     baseline.machine_ = std::move(machine);
     baseline.save_path_ = arguments.value(kSaveBaselineOption.name).value_or("");
+    if (!baseline.save_path_.empty()) {
+        if (const auto status = try_path(baseline.save_path_); !status) return status.error();
+    }
     const auto path = arguments.value(kBaselineOption.name);
     if (!path) return baseline;
     const auto document = read_document(*path);
@@ -79,22 +126,23 @@ std::optional<double> BenchBaseline::record(const std::string& key, double share
 
 base::Status BenchBaseline::save() const {
     if (save_path_.empty()) return {};
+    if (now_.empty()) {
+        fmt::print(stderr, "nothing was measured, and no baseline is saved\n");
+        return {};
+    }
     Json shares = Json::object();
     for (const auto& [key, share] : now_) shares.set(key, share);
     Json document = Json::object();
     document.set("version", kVersion);
     document.set("machine", machine_);
     document.set("shares", std::move(shares));
-    const std::string part = save_path_ + ".part";
-    std::ofstream file(part, std::ios::binary | std::ios::trunc);
-    file << document.dump({.indent = 1}) << '\n';
-    file.close();
-    std::error_code failure;
-    if (file) std::filesystem::rename(part, save_path_, failure);
-    if (!file || failure)
-        return base::Error{base::ErrorCode::kIo,
-                           fmt::format("{}: the baseline can't be written", save_path_),
-                           "save-baseline"};
+    const std::string part = part_of(save_path_);
+    std::error_code failure = write_file(part, document.dump({.indent = 1}) + '\n');
+    if (!failure) {
+        std::filesystem::rename(part, save_path_, failure);
+        if (failure) unlink(part.c_str());
+    }
+    if (failure) return unwritable(save_path_, failure);
     fmt::print(stderr, "saved {} shares as {}\n", now_.size(), save_path_);
     return {};
 }

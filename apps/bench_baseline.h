@@ -18,8 +18,9 @@ inline constexpr OptionSpec kSaveBaselineOption = {
 
 class BenchBaseline {
   public:
-    // Reads --baseline. A file that is missing or damaged is an error, one of another machine a
-    // line on standard error. `machine`: the CPU and the number of threads.
+    // Reads --baseline and tries whether --save-baseline can be written. A file that is missing or
+    // damaged is an error, one of another machine a line on standard error. `machine`: the CPU and
+    // the number of threads.
     [[nodiscard]] static base::Result<BenchBaseline> open(const Arguments& arguments,
                                                           std::string machine);
 
@@ -27,7 +28,7 @@ class BenchBaseline {
     // Takes a share of this run, and gives the one of the earlier run. Keys say what was measured
     // and are never parsed.
     std::optional<double> record(const std::string& key, double share);
-    // Writes --save-baseline, as a whole or not at all.
+    // Writes --save-baseline, as a whole or not at all; nothing where nothing was recorded.
     [[nodiscard]] base::Status save() const;
 
   private:

@@ -1,5 +1,6 @@
 #include "bench_baseline.h"
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -53,11 +54,41 @@ TEST(BenchBaseline, AFileThatIsNoneIsRefusedWithTheReason) {
     EXPECT_EQ(reason_of("/"), "/: cannot be read: Is a directory");
 }
 
-TEST(BenchBaseline, APlaceThatCannotBeWrittenIsAnError) {
-    auto baseline =
-        BenchBaseline::open(arguments("save-baseline", path_of("missing/x.json")), "a machine");
+TEST(BenchBaseline, APlaceThatCannotBeWrittenIsFoundBeforeTheRun) {
+    const auto error_of = [](const std::string& path) {
+        const auto opened = BenchBaseline::open(arguments("save-baseline", path), "a machine");
+        return opened.ok() ? std::string() : opened.error().message;
+    };
+    const std::string missing = path_of("missing/x.json");
+    EXPECT_EQ(error_of(missing),
+              missing + ": the baseline can't be written: No such file or directory");
+    const std::string folder = testing::TempDir();
+    EXPECT_EQ(error_of(folder), folder + ": the baseline can't be written: Is a directory");
+    const std::string good = path_of("tried.json");
+    EXPECT_EQ(error_of(good), "");
+    EXPECT_FALSE(std::filesystem::exists(good));
+    EXPECT_FALSE(std::filesystem::exists(good + ".part"));
+}
+
+TEST(BenchBaseline, AFailureToSaveLeavesNothingBehindAndSaysWhy) {
+    const std::string path = path_of("taken.json");
+    auto baseline = BenchBaseline::open(arguments("save-baseline", path), "a machine");
     ASSERT_TRUE(baseline.ok());
-    EXPECT_FALSE(baseline->save().ok());
+    baseline->record("linear Q4_0", 0.5);
+    std::filesystem::create_directory(path);
+    const auto saved = baseline->save();
+    std::filesystem::remove(path);
+    ASSERT_FALSE(saved.ok());
+    EXPECT_EQ(saved.error().message, path + ": the baseline can't be written: Is a directory");
+    EXPECT_FALSE(std::filesystem::exists(path + ".part"));
+}
+
+TEST(BenchBaseline, ARunThatMeasuredNothingSavesNothing) {
+    const std::string path = path_of("nothing.json");
+    const auto baseline = BenchBaseline::open(arguments("save-baseline", path), "a machine");
+    ASSERT_TRUE(baseline.ok());
+    EXPECT_TRUE(baseline->save().ok());
+    EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST(ChangeText, IsRelativeToTheEarlierShare) {

@@ -196,9 +196,10 @@ ExitCode run_rows(const Bench& bench, ModelSession& session, BenchBaseline& base
         return fail(status.error());
     Json list = Json::array();
     if (!as_json) print_header(baseline.is_compared());
+    base::Status measured;
     for (Row& row : rows) {
-        if (const auto status = measure_row(session.engine(), bench, work, roof, row); !status)
-            return fail(status.error());
+        measured = measure_row(session.engine(), bench, work, roof, row);
+        if (!measured) break;
         const Before before = record(baseline, row);
         if (!as_json) print_row(row, before, baseline.is_compared());
         if (as_json)
@@ -206,8 +207,11 @@ ExitCode run_rows(const Bench& bench, ModelSession& session, BenchBaseline& base
         list.push_back(row_json(row, before));
     }
     if (as_json) fmt::print("{}\n", list.dump());
-    if (const auto status = baseline.save(); !status) return fail(status.error());
-    return ExitCode::kSuccess;
+    // What was measured before a row failed is no worse for it.
+    const base::Status saved = baseline.save();
+    if (!saved) fail(saved.error());
+    if (!measured) fail(measured.error());
+    return saved && measured ? ExitCode::kSuccess : ExitCode::kFailure;
 }
 
 ExitCode bench_engine(const Arguments& arguments) {
