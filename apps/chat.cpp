@@ -1,7 +1,10 @@
 #include "chat.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -95,14 +98,18 @@ class Conversation {
     base::Result<engine::GenerateRequest> make_request() {
         auto prompt = chat_prompt(session_.tokenizer(), *session_.chat_template(), messages_);
         if (!prompt) return std::move(prompt).error();
-        const std::int64_t room =
-            session_.engine().max_model_len() - static_cast<std::int64_t>(prompt->size());
-        if (room < 1)
-            return base::invalid("the conversation fills the context; /clear begins anew");
+        const std::int64_t length = session_.engine().max_model_len();
+        std::optional<std::int64_t> wanted;
+        if (options_.params.max_tokens > 0) wanted = options_.params.max_tokens;
+        const auto max_tokens = engine::resolve_max_tokens(wanted, std::ssize(*prompt), length);
+        if (!max_tokens)
+            return base::invalid(
+                fmt::format("{}; {} are left: /set max-tokens asks for fewer, /clear begins anew",
+                            max_tokens.error().message,
+                            std::max(length - std::ssize(*prompt), std::int64_t{0})));
         engine::GenerateRequest request{
             .id = "chat", .prompt = std::move(prompt).value(), .sampling = options_.params};
-        std::int64_t& most = request.sampling.max_tokens;
-        most = most == 0 ? room : std::min(most, room);
+        request.sampling.max_tokens = *max_tokens;
         return request;
     }
 

@@ -110,6 +110,13 @@ class Chat(unittest.TestCase):
         terminal.press(CONTROL_C)
         self.assertEqual(terminal.wait(), 0)
 
+    def test_an_answer_that_the_context_has_no_room_for_is_refused_with_what_is_left(self):
+        terminal, at = self.start("--max-model-len", "64", "--max-tokens", "60")
+        terminal.press(b"Hello\r")
+        at = terminal.wait_for(rb"max_tokens is 60, together more than the context of 64 tokens; [1-9]\d* are left", at)
+        terminal.press(b"/exit\r")
+        self.assertEqual(terminal.wait(), 0)
+
     def test_commands_with_a_slash(self):
         terminal, at = self.start()
         for typed, shown in ((b"/help", rb"/clear +forget"), (b"/set temprature 1", rb"did you mean temperature\?"),
