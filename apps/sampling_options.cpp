@@ -1,7 +1,9 @@
 #include "sampling_options.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
+#include <string>
 
 #include <fmt/core.h>
 
@@ -22,10 +24,14 @@ constexpr auto kOptions = std::to_array<OptionSpec>({
     {"ignore-eos", "", "go on after the end token"},
 });
 
-base::Status set_number(std::string_view name, std::string_view value, double least, double most,
-                        double& target) {
-    const auto number = parse_number(name, value, least, most);
+base::Status set_number(std::string_view name, std::string_view value, double& target) {
+    std::string field(name);
+    std::ranges::replace(field, '-', '_');
+    const decode::NumberRange& range = decode::number_range(field);
+    const auto number = parse_number(name, value, range.low, range.high);
     if (!number) return number.error();
+    if (!range.contains(*number))
+        return base::invalid(fmt::format("{} must be {}, got \"{}\"", name, range.text(), value));
     target = *number;
     return {};
 }
@@ -46,15 +52,12 @@ std::span<const OptionSpec> sampling_options() {
 
 base::Status set_sampling_option(std::string_view name, std::string_view value,
                                  SamplingOptions& options) {
-    constexpr double kTiny = 1e-6;
     decode::SamplingParams& params = options.params;
-    if (name == "temperature") return set_number(name, value, 0, 100, params.temperature);
-    if (name == "top-p") return set_number(name, value, kTiny, 1, params.top_p);
-    if (name == "top-k") return set_integer(name, value, -1, params.top_k);
-    if (name == "min-p") return set_number(name, value, 0, 1, params.min_p);
-    if (name == "repetition-penalty")
-        return set_number(name, value, kTiny, decode::kMaxRepetitionPenalty,
-                          params.repetition_penalty);
+    if (name == "temperature") return set_number(name, value, params.temperature);
+    if (name == "top-p") return set_number(name, value, params.top_p);
+    if (name == "top-k") return set_integer(name, value, decode::kMinTopK, params.top_k);
+    if (name == "min-p") return set_number(name, value, params.min_p);
+    if (name == "repetition-penalty") return set_number(name, value, params.repetition_penalty);
     if (name == "max-tokens") return set_integer(name, value, 1, params.max_tokens);
     if (name == "ignore-eos") {
         if (value != "true" && value != "false")

@@ -1,10 +1,13 @@
 #include "decode/sampling_params.h"
 
-#include <cmath>
+#include <algorithm>
+#include <array>
 #include <random>
 #include <unordered_set>
 
 #include <fmt/core.h>
+
+#include "base/check.h"
 
 namespace pagoda::decode {
 
@@ -13,42 +16,37 @@ namespace {
 using base::Error;
 using base::invalid;
 
-enum class Lower : std::uint8_t { kOpen, kClosed };
-
-std::optional<Error> outside(const char* field, double value, double low, double high,
-                             Lower lower) {
-    const bool is_inside = (lower == Lower::kOpen ? value > low : value >= low) && value <= high;
-    if (is_inside) return std::nullopt;  // NaN never is
-    return invalid(
-        fmt::format("{} must be {} {} and at most {}, got {}", field,
-                    lower == Lower::kOpen ? "greater than" : "at least", low, high, value),
-        field);
-}
+constexpr auto kRanges = std::to_array<NumberRange>({
+    {"temperature", 0, 100},
+    {"top_p", 0, 1, /*is_open_below=*/true},
+    {"min_p", 0, 1},
+    {"typical_p", 0, 1, /*is_open_below=*/true},
+    {"repetition_penalty", kMinRepetitionPenalty, kMaxRepetitionPenalty},
+    {"presence_penalty", -2, 2},
+    {"frequency_penalty", -2, 2},
+});
 
 std::optional<Error> check_numbers(const SamplingParams& params) {
-    struct Row {
-        const char* field;
-        double value, low, high;
-        Lower lower;
+    const std::pair<std::string_view, double> values[] = {
+        {"temperature", params.temperature},
+        {"top_p", params.top_p},
+        {"min_p", params.min_p},
+        {"typical_p", params.typical_p},
+        {"repetition_penalty", params.repetition_penalty},
+        {"presence_penalty", params.presence_penalty},
+        {"frequency_penalty", params.frequency_penalty},
     };
-    const Row rows[] = {
-        {"temperature", params.temperature, 0, 100, Lower::kClosed},
-        {"top_p", params.top_p, 0, 1, Lower::kOpen},
-        {"min_p", params.min_p, 0, 1, Lower::kClosed},
-        {"typical_p", params.typical_p, 0, 1, Lower::kOpen},
-        {"repetition_penalty", params.repetition_penalty, kMinRepetitionPenalty,
-         kMaxRepetitionPenalty, Lower::kClosed},
-        {"presence_penalty", params.presence_penalty, -2, 2, Lower::kClosed},
-        {"frequency_penalty", params.frequency_penalty, -2, 2, Lower::kClosed},
-    };
-    for (const Row& row : rows) {
-        if (auto error = outside(row.field, row.value, row.low, row.high, row.lower)) return error;
+    for (const auto& [field, value] : values) {
+        const NumberRange& range = number_range(field);
+        if (!range.contains(value))
+            return invalid(fmt::format("{} must be {}, got {}", field, range.text(), value),
+                           std::string(field));
     }
     return std::nullopt;
 }
 
 std::optional<Error> check_counts(const SamplingParams& params) {
-    if (params.top_k < -1) {
+    if (params.top_k < kMinTopK) {
         return invalid(
             fmt::format("top_k must be -1 or 0 (all tokens) or at least 1, got {}", params.top_k),
             "top_k");
@@ -121,6 +119,21 @@ std::optional<Error> check_choice_is_left(const SamplingParams& params, std::int
 }
 
 }  // namespace
+
+bool NumberRange::contains(double value) const {
+    return (is_open_below ? value > low : value >= low) && value <= high;
+}
+
+std::string NumberRange::text() const {
+    return fmt::format("{} {} and at most {}", is_open_below ? "greater than" : "at least", low,
+                       high);
+}
+
+const NumberRange& number_range(std::string_view field) {
+    const auto found = std::ranges::find(kRanges, field, &NumberRange::field);
+    CHECK(found != kRanges.end(), "a sampling parameter without a range");
+    return *found;
+}
 
 std::uint64_t random_seed() {
     std::random_device device;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,23 @@ inline constexpr double kGreedyBelowTemperature = 1e-5;
 // Beyond these a penalty would decide alone; further out it would leave no finite numbers.
 inline constexpr double kMinRepetitionPenalty = 1e-4;
 inline constexpr double kMaxRepetitionPenalty = 1e4;
+
+// What a number of SamplingParams may be.
+struct NumberRange {
+    std::string_view field;
+    double low = 0, high = 0;
+    // The lowest is no value itself.
+    bool is_open_below = false;
+
+    // NaN never is.
+    [[nodiscard]] bool contains(double value) const;
+    // "at least 0 and at most 100"
+    [[nodiscard]] std::string text() const;
+};
+// By the name of a member below that has a range. REQUIRES: there is one.
+[[nodiscard]] const NumberRange& number_range(std::string_view field);
+// top_k may be any number from here on.
+inline constexpr std::int64_t kMinTopK = -1;
 
 struct SamplingParams {
     double temperature = 1.0;         // [0, 100]; 0 (below 1e-5): greedy

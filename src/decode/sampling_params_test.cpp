@@ -22,6 +22,14 @@ struct BadCase {
     const char* limit;
 };
 
+TEST(NumberRange, SaysWhatItHolds) {
+    EXPECT_EQ(number_range("temperature").text(), "at least 0 and at most 100");
+    EXPECT_TRUE(number_range("temperature").contains(0));
+    EXPECT_EQ(number_range("top_p").text(), "greater than 0 and at most 1");
+    EXPECT_FALSE(number_range("top_p").contains(0));
+    EXPECT_TRUE(number_range("top_p").contains(1e-9));
+}
+
 TEST(SamplingParams, EveryRefusalNamesFieldValueAndLimit) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const BadCase cases[] = {
