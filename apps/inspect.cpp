@@ -50,8 +50,7 @@ base::Result<Verdict> examine(const formats::Checkpoint& checkpoint) {
             if (!chat_template && !note(chat_template.error())) return chat_template.error();
         }
     }
-    if (const auto defaults = read_sampling_defaults(checkpoint); !defaults)
-        return defaults.error();
+    if (const auto sampling = read_model_sampling(checkpoint); !sampling) return sampling.error();
     if (checkpoint.tensors.empty()) return Verdict{false, "it holds no weights"};
     if (!is_known_architecture(checkpoint.architecture)) {
         const auto spec = model::read_decoder_spec(checkpoint);

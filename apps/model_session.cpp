@@ -92,11 +92,18 @@ base::Status ModelSession::open_file(const std::string& path) {
         return is_of_model ? at_file(path, chat_template.error()) : chat_template.error();
     }
     text_.chat_template = std::move(chat_template).value();
-    if (settings_.uses_model_sampling) {
-        const auto defaults = read_sampling_defaults(checkpoint_);
-        if (!defaults) return at_file(path, defaults.error());
-        defaults_ = *defaults;
-    }
+    return settings_.uses_model_sampling ? use_model_sampling() : base::Status();
+}
+
+base::Status ModelSession::use_model_sampling() {
+    const auto sampling = read_model_sampling(checkpoint_);
+    if (!sampling) return at_file(checkpoint_.path, sampling.error());
+    defaults_ = sampling->defaults;
+    if (sampling->not_applied.empty()) return {};
+    std::string keys;
+    for (const std::string& key : sampling->not_applied) keys += (keys.empty() ? "" : ", ") + key;
+    logger_.warning("sampling settings of the model that are not applied: " +
+                    base::terminal_line(keys));
     return {};
 }
 

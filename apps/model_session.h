@@ -71,6 +71,7 @@ class ModelSession {
   private:
     ModelSession(ModelSettings settings, base::Logger& logger);
     [[nodiscard]] base::Status open_file(const std::string& path);
+    [[nodiscard]] base::Status use_model_sampling();
     [[nodiscard]] base::Status choose_device();
     [[nodiscard]] base::Status plan_memory();
     [[nodiscard]] base::Result<plan::MemoryPlan> plan_for(std::int64_t max_positions,
