@@ -29,15 +29,11 @@ base::Result<GenerationPrompt> make_prompt(const ApiContext& context, ChatFields
 }  // namespace
 
 void chat_completions(const ApiContext& context, http::Request&& request, Writer writer) {
-    auto body = parse_body(request);
-    if (!body) return writer->send(to_response(body.error()));
-    FieldReader reader(*body);
+    FieldReader reader = read_body(request);
     GenerationFields fields = read_generation_fields(reader, context, /*is_chat=*/true);
     ChatFields chat = read_chat_fields(reader, context);
-    if (reader.ok()) {
-        if (auto known = check_model(context, fields.model); !known) reader.fail(known.error());
-    }
-    if (!reader.ok()) return writer->send(to_response(reader.error()));
+    if (const auto good = check_fields(context, reader, fields.model); !good)
+        return writer->send(to_response(good.error()));
     auto prompt = make_prompt(context, std::move(chat), fields);
     if (!prompt) return writer->send(to_response(prompt.error()));
     std::vector<GenerationPrompt> prompts;

@@ -43,6 +43,18 @@ TEST(ChatPrompt, ARequestsOwnTemplateIsRefusedByNameUnlessTrusted) {
     }
 }
 
+TEST(ChatPrompt, AnUnknownModelIsRefusedBeforeATemplateRuns) {
+    Api api("");
+    const auto raising = text::ChatTemplate::compile("{{ raise_exception('it ran') }}").value();
+    api.context.chat_template = raising.get();
+    EXPECT_NE(rendered(api, with_fields("")).find("it ran"), std::string::npos);
+    for (const auto handler : {apply_template, tokenize}) {
+        const auto refused = api.post(handler, with_fields(R"(, "model": "theirs")"));
+        EXPECT_EQ(refused->status(), 404);
+        EXPECT_EQ(refused->json().find("error")->find("code")->as_string(), "model_not_found");
+    }
+}
+
 TEST(ChatPrompt, ATrustedTemplateOfTheRequestIsUsedFromEitherPlace) {
     Api api("");
     api.context.trust_request_chat_template = true;

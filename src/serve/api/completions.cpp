@@ -96,9 +96,7 @@ base::Result<std::vector<GenerationPrompt>> make_prompts(const ApiContext& conte
 }  // namespace
 
 void completions(const ApiContext& context, http::Request&& request, Writer writer) {
-    auto body = parse_body(request);
-    if (!body) return writer->send(to_response(body.error()));
-    FieldReader reader(*body);
+    FieldReader reader = read_body(request);
     GenerationFields fields = read_generation_fields(reader, context, /*is_chat=*/false);
     fields.echo = reader.boolean("echo", false);
     const Json* prompt = reader.any("prompt");
@@ -114,10 +112,8 @@ void completions(const ApiContext& context, http::Request&& request, Writer writ
     if (fields.echo && fields.sampling.logprobs)
         fields.sampling.prompt_logprobs =
             std::max(fields.prompt_logprobs.value_or(0), *fields.sampling.logprobs);
-    if (reader.ok()) {
-        if (auto known = check_model(context, fields.model); !known) reader.fail(known.error());
-    }
-    if (!reader.ok()) return writer->send(to_response(reader.error()));
+    if (const auto good = check_fields(context, reader, fields.model); !good)
+        return writer->send(to_response(good.error()));
     auto prompts = make_prompts(context, fields, prompt, add_special);
     if (!prompts) return writer->send(to_response(prompts.error()));
     Generation::start(context, completion_shape(),

@@ -5,6 +5,7 @@
 // silence. One thread.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,6 +24,9 @@ class FieldReader {
     // begin with in errors and reports ("stream_options.").
     explicit FieldReader(base::Json& body, std::string prefix = "")
         : body_(body), prefix_(std::move(prefix)) {}
+    // Keeps the body itself.
+    explicit FieldReader(std::unique_ptr<base::Json> body)
+        : owned_(std::move(body)), body_(*owned_) {}
 
     [[nodiscard]] bool boolean(std::string_view name, bool fallback);
     [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t fallback,
@@ -59,6 +63,7 @@ class FieldReader {
   private:
     [[nodiscard]] std::string full_name(std::string_view name) const;
     void wrong_type(std::string_view name, std::string_view expected, const base::Json& got);
+    std::unique_ptr<base::Json> owned_;  // what body_ is, or null
     base::Json& body_;
     std::string prefix_;
     std::set<std::string, std::less<>> read_;

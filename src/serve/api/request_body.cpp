@@ -1,11 +1,10 @@
 #include "serve/api/request_body.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include <fmt/core.h>
-
-#include "serve/api/field_reader.h"
 
 namespace pagoda::api {
 
@@ -59,6 +58,20 @@ base::Result<base::Json> parse_body(http::Request& request) {
         return base::invalid(
             fmt::format("the request's body must be a JSON object, got {}", parsed->type_name()));
     return parsed;
+}
+
+FieldReader read_body(http::Request& request) {
+    auto body = parse_body(request);
+    FieldReader reader(
+        std::make_unique<base::Json>(body ? std::move(*body) : base::Json::object()));
+    if (!body) reader.fail(body.error());
+    return reader;
+}
+
+base::Status check_fields(const ApiContext& context, const FieldReader& reader,
+                          const std::optional<std::string>& model) {
+    if (!reader.ok()) return reader.error();
+    return check_model(context, model);
 }
 
 base::ClientId client_of(const http::Request& request) {

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "serve/api/api_context.h"
+#include "serve/api/field_reader.h"
 #include "serve/http/message.h"
 #include "text/tokenizer.h"
 
@@ -21,6 +22,14 @@ inline constexpr std::size_t kMaxBodyValues = std::size_t{1} << 18;
 // The body as an object; the request's own copy of it is gone afterwards. Errors say what is wrong
 // with it, or with its headers.
 [[nodiscard]] base::Result<base::Json> parse_body(http::Request& request);
+
+// The body's fields. One that can't be read is the reader's error, and has none.
+[[nodiscard]] FieldReader read_body(http::Request& request);
+
+// What every route asks once it has read its fields, before it works on them: that they are good,
+// and that the model is one of ours.
+[[nodiscard]] base::Status check_fields(const ApiContext& context, const FieldReader& reader,
+                                        const std::optional<std::string>& model);
 
 // Who asks, for fairness.
 [[nodiscard]] base::ClientId client_of(const http::Request& request);

@@ -1,6 +1,7 @@
 // /tokenize, /detokenize and /apply-template.
 
 #include <utility>
+#include <variant>
 
 #include "base/utf8.h"
 #include "serve/api/chat_prompt.h"
@@ -19,36 +20,41 @@ void answer(Writer& writer, const FieldReader& reader, const Json& json) {
     writer->send(std::move(response));
 }
 
-// The text to tokenise: `prompt`, or `messages` through the template.
-base::Result<std::string> text_of(FieldReader& reader, const ApiContext& context, bool is_chat) {
-    if (!is_chat) {
-        auto prompt = reader.string("prompt");
-        if (reader.ok() && !prompt)
-            reader.fail(base::invalid("prompt or messages is needed", "prompt"));
-        if (!reader.ok()) return reader.error();
-        return std::move(*prompt);
-    }
+ChatFields read_chat(FieldReader& reader, const ApiContext& context) {
     ChatFields chat = read_chat_fields(reader, context);
     if (reader.array("tools") != nullptr) chat.input.tools = reader.take("tools");
-    if (!reader.ok()) return reader.error();
-    return render_prompt(context, std::move(chat));
+    return chat;
+}
+
+// What to tokenise: `prompt`, or `messages` through the template.
+using Source = std::variant<std::string, ChatFields>;
+
+Source read_source(FieldReader& reader, const ApiContext& context) {
+    if (reader.any("messages") != nullptr) return read_chat(reader, context);
+    auto prompt = reader.string("prompt");
+    if (!prompt) reader.fail(base::invalid("prompt or messages is needed", "prompt"));
+    return std::move(prompt).value_or("");
+}
+
+base::Result<std::string> text_of(const ApiContext& context, Source source) {
+    if (auto* chat = std::get_if<ChatFields>(&source))
+        return render_prompt(context, std::move(*chat));
+    return std::get<std::string>(std::move(source));
 }
 
 }  // namespace
 
 void tokenize(const ApiContext& context, http::Request&& request, Writer writer) {
-    auto body = parse_body(request);
-    if (!body) return writer->send(to_response(body.error()));
-    FieldReader reader(*body);
-    const bool is_chat = reader.any("messages") != nullptr;
-    const bool add_special = reader.boolean("add_special_tokens", !is_chat);
+    FieldReader reader = read_body(request);
+    Source source = read_source(reader, context);
+    const bool add_special =
+        reader.boolean("add_special_tokens", std::holds_alternative<std::string>(source));
     const bool with_text = reader.boolean("return_token_strs", false);
     const auto model = reader.string("model");
-    const auto text = text_of(reader, context, is_chat);
-    if (!reader.ok()) return writer->send(to_response(reader.error()));
+    if (const auto good = check_fields(context, reader, model); !good)
+        return writer->send(to_response(good.error()));
+    const auto text = text_of(context, std::move(source));
     if (!text) return writer->send(to_response(text.error()));
-    if (const auto known = check_model(context, model); !known)
-        return writer->send(to_response(known.error()));
     const auto tokens =
         context.tokenizer->encode(*text, {.ends = add_special ? Ends::kModel : Ends::kNone});
     if (!tokens) return writer->send(to_response(tokens.error()));
@@ -69,15 +75,12 @@ void tokenize(const ApiContext& context, http::Request&& request, Writer writer)
 }
 
 void detokenize(const ApiContext& context, http::Request&& request, Writer writer) {
-    auto body = parse_body(request);
-    if (!body) return writer->send(to_response(body.error()));
-    FieldReader reader(*body);
+    FieldReader reader = read_body(request);
     const auto model = reader.string("model");
     const Json* list = reader.array("tokens");
-    if (reader.ok() && list == nullptr) reader.fail(base::invalid("tokens is missing", "tokens"));
-    if (!reader.ok()) return writer->send(to_response(reader.error()));
-    if (const auto known = check_model(context, model); !known)
-        return writer->send(to_response(known.error()));
+    if (list == nullptr) reader.fail(base::invalid("tokens is missing", "tokens"));
+    if (const auto good = check_fields(context, reader, model); !good)
+        return writer->send(to_response(good.error()));
     std::vector<base::TokenId> ids;
     for (const Json& id : list->as_array()) {
         if (!id.is_int() || id.as_int() < 0 || id.as_int() >= context.tokenizer->vocab_size())
@@ -93,15 +96,13 @@ void detokenize(const ApiContext& context, http::Request&& request, Writer write
 }
 
 void apply_template(const ApiContext& context, http::Request&& request, Writer writer) {
-    auto body = parse_body(request);
-    if (!body) return writer->send(to_response(body.error()));
-    FieldReader reader(*body);
+    FieldReader reader = read_body(request);
     const auto model = reader.string("model");
-    const auto text = text_of(reader, context, /*is_chat=*/true);
-    if (!reader.ok()) return writer->send(to_response(reader.error()));
+    ChatFields chat = read_chat(reader, context);
+    if (const auto good = check_fields(context, reader, model); !good)
+        return writer->send(to_response(good.error()));
+    const auto text = render_prompt(context, std::move(chat));
     if (!text) return writer->send(to_response(text.error()));
-    if (const auto known = check_model(context, model); !known)
-        return writer->send(to_response(known.error()));
     Json json = Json::object();
     json.set("prompt", *text);
     answer(writer, reader, json);
