@@ -38,6 +38,17 @@ std::optional<bool> parse_bool(std::string_view text) {
     return std::nullopt;
 }
 
+base::Status check_bytes(const ConfigKey& key, std::string_view value) {
+    const auto parsed = base::parse_byte_size(value);
+    if (!parsed) return base::invalid(fmt::format("{}: {}", key.name, parsed.error().message));
+    const auto least = static_cast<std::uint64_t>(key.least);
+    const auto most = static_cast<std::uint64_t>(key.most);
+    if (*parsed >= least && *parsed <= most) return {};
+    return base::invalid(fmt::format("{} must be a size from {} to {}, got \"{}\"", key.name,
+                                     base::format_byte_size(least), base::format_byte_size(most),
+                                     value));
+}
+
 base::Status check_kind(const ConfigKey& key, std::string_view value) {
     if (value == key.fallback) return {};
     switch (key.kind) {
@@ -57,11 +68,8 @@ base::Status check_kind(const ConfigKey& key, std::string_view value) {
             const auto parsed = parse_number(key.name, value, key.least, key.most);
             return parsed ? base::Status() : base::Status(parsed.error());
         }
-        case KeyKind::kBytes: {
-            const auto parsed = base::parse_byte_size(value);
-            if (parsed) return {};
-            return base::invalid(fmt::format("{}: {}", key.name, parsed.error().message));
-        }
+        case KeyKind::kBytes:
+            return check_bytes(key, value);
         case KeyKind::kDuration: {
             const auto parsed = parse_duration(value);
             if (parsed) return {};

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "base/nearest_name.h"
 
 namespace pagoda::apps {
@@ -12,6 +13,7 @@ namespace {
 constexpr unsigned kModel = kUsesServer | kUsesModel;
 constexpr unsigned kServer = kUsesServer;
 constexpr double kMaxTokens = 1 << 24;
+constexpr double kKibi = 1024, kMebi = kKibi * 1024, kGibi = kMebi * 1024, kTebi = kGibi * 1024;
 
 constexpr std::string_view kNoCache = "the prefix cache is not part of this version";
 constexpr std::string_view kNoSpeculation = "speculative decoding is not part of this version";
@@ -54,12 +56,16 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      .kind = KeyKind::kBytes,
      .fallback = "32MiB",
      .uses = kServer,
-     .help = "largest request body"},
+     .help = "largest request body",
+     .least = kKibi,
+     .most = 4 * kGibi},
     {.name = "max_header",
      .kind = KeyKind::kBytes,
      .fallback = "64KiB",
      .uses = kServer,
-     .help = "largest request header"},
+     .help = "largest request header",
+     .least = 256,
+     .most = 16 * kMebi},
     {.name = "header_timeout",
      .kind = KeyKind::kDuration,
      .fallback = "20s",
@@ -75,7 +81,7 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      .fallback = "none",
      .uses = kServer,
      .help = "time of a whole request",
-     .offered = "none|"},
+     .offered = "none"},
     {.name = "heartbeat",
      .kind = KeyKind::kDuration,
      .fallback = "10s",
@@ -98,13 +104,13 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      .fallback = "text",
      .uses = kServer,
      .help = "form of the log",
-     .choices = "text|json"},
+     .choices = base::kLogFormatNames},
     {.name = "log_level",
      .kind = KeyKind::kChoice,
      .fallback = "info",
      .uses = kServer,
      .help = "least level that is logged",
-     .choices = "debug|info|warning|error"},
+     .choices = base::kLogLevelNames},
     {.name = "trust_request_chat_template",
      .kind = KeyKind::kBool,
      .fallback = "false",
@@ -168,7 +174,9 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      .kind = KeyKind::kBytes,
      .fallback = "auto",
      .uses = kModel,
-     .help = "memory of the KV cache, as 512MiB"},
+     .help = "memory of the KV cache, as 512MiB",
+     .least = kMebi,
+     .most = kTebi},
     {.name = "block_size",
      .kind = KeyKind::kInt,
      .fallback = "32",

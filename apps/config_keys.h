@@ -21,7 +21,7 @@ struct ConfigKey {
     std::string_view fallback;
     unsigned uses = 0;
     std::string_view help;
-    double least = 0, most = 0;  // kInt and kNumber
+    double least = 0, most = 0;  // kInt, kNumber and, in bytes, kBytes
     std::string_view choices;    // kChoice: known values, separated by '|'
     // The values that this version offers, separated by '|', where they are fewer than those known;
     // the others are refused with the reason.

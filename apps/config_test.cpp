@@ -142,6 +142,21 @@ TEST(Config, RefusesWhatIsKnownAndNotOfferedUnlessItAsksForNothing) {
         EXPECT_EQ(flag_error(key, value), "") << key;
 }
 
+TEST(Config, NamesTheOneValueThatARefusedKeyCanHave) {
+    EXPECT_EQ(flag_error("request_timeout", "3s"),
+              "command line: request_timeout 3s is not offered in this version; it can be none");
+}
+
+TEST(Config, SizesHaveLimitsAtBothEnds) {
+    EXPECT_EQ(flag_error("max_body", "0"),
+              "command line: max_body must be a size from 1 KiB to 4 GiB, got \"0\"");
+    EXPECT_EQ(flag_error("max_header", "17MiB"),
+              "command line: max_header must be a size from 256 B to 16 MiB, got \"17MiB\"");
+    EXPECT_NE(flag_error("kv_cache_memory", "0"), "");
+    EXPECT_EQ(flag_error("max_body", "1KiB"), "");
+    EXPECT_EQ(flag_error("kv_cache_memory", "1MiB"), "");
+}
+
 TEST(Config, NeverPrintsASecretThatItRefuses) {
     EXPECT_EQ(flag_error("admin_api_key", "secret-key").find("secret-key"), std::string::npos);
 }

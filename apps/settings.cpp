@@ -8,21 +8,7 @@
 namespace pagoda::apps {
 namespace {
 
-base::LogLevel log_level(std::string_view name) {
-    if (name == "debug") return base::LogLevel::kDebug;
-    if (name == "warning") return base::LogLevel::kWarning;
-    return name == "error" ? base::LogLevel::kError : base::LogLevel::kInfo;
-}
-
 base::Status check_transport(const Config& config) {
-    constexpr std::uint64_t kMostHeader = std::uint64_t{16} << 20;
-    constexpr std::uint64_t kMostBody = std::uint64_t{4} << 30;
-    const std::uint64_t header = config.bytes("max_header");
-    if (header < 256 || header > kMostHeader)
-        return base::invalid("max_header must be from 256 to 16MiB, got " +
-                             config.text("max_header"));
-    if (config.bytes("max_body") > kMostBody)
-        return base::invalid("max_body must be at most 4GiB, got " + config.text("max_body"));
     for (const std::string_view key : {"header_timeout", "idle_timeout", "heartbeat"}) {
         if (config.duration(key).count() == 0)
             return base::invalid(std::string(key) + " must be above 0");
@@ -84,9 +70,9 @@ base::Result<ServerSettings> server_settings(const Config& config) {
     settings.allow_unauthenticated = config.boolean("allow_unauthenticated");
     settings.trust_request_chat_template = config.boolean("trust_request_chat_template");
     settings.shutdown_grace = config.duration("shutdown_grace");
-    settings.log = {.level = log_level(config.text("log_level")),
-                    .format = config.text("log_format") == "json" ? base::LogFormat::kJson
-                                                                  : base::LogFormat::kText};
+    // The table of keys has these names and no others.
+    settings.log = {.level = base::parse_log_level(config.text("log_level")).value(),
+                    .format = base::parse_log_format(config.text("log_format")).value()};
     return settings;
 }
 

@@ -23,7 +23,26 @@ spdlog::level::level_enum library_level(LogLevel level) {
     return spdlog::level::err;
 }
 
+// The place of a name among names that '|' separates, as the enumerator that has it.
+template <class Enum>
+std::optional<Enum> parse_name(std::string_view names, std::string_view name) {
+    for (int place = 0;; ++place) {
+        const std::size_t bar = names.find('|');
+        if (names.substr(0, bar) == name) return static_cast<Enum>(place);
+        if (bar == std::string_view::npos) return std::nullopt;
+        names.remove_prefix(bar + 1);
+    }
+}
+
 }  // namespace
+
+std::optional<LogLevel> parse_log_level(std::string_view name) {
+    return parse_name<LogLevel>(kLogLevelNames, name);
+}
+
+std::optional<LogFormat> parse_log_format(std::string_view name) {
+    return parse_name<LogFormat>(kLogFormatNames, name);
+}
 
 struct Logger::Impl {
     explicit Impl(const Options& chosen)

@@ -3,12 +3,19 @@
 // no global one. Thread-safe. No prompt text is ever logged.
 
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace pagoda::base {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 enum class LogFormat { kText, kJson };
+// Their names in their order, separated by '|'.
+inline constexpr std::string_view kLogLevelNames = "debug|info|warning|error";
+inline constexpr std::string_view kLogFormatNames = "text|json";
+// Nothing for what is no such name.
+[[nodiscard]] std::optional<LogLevel> parse_log_level(std::string_view name);
+[[nodiscard]] std::optional<LogFormat> parse_log_format(std::string_view name);
 
 class Logger {
   public:

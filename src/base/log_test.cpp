@@ -106,6 +106,17 @@ TEST(Logger, AMessageCantForgeALineOrDriveATerminal) {
               "\xc3\xa9");
 }
 
+TEST(LogNames, AreThoseOfTheEnumerators) {
+    EXPECT_EQ(parse_log_level("debug"), LogLevel::kDebug);
+    EXPECT_EQ(parse_log_level("info"), LogLevel::kInfo);
+    EXPECT_EQ(parse_log_level("warning"), LogLevel::kWarning);
+    EXPECT_EQ(parse_log_level("error"), LogLevel::kError);
+    EXPECT_EQ(parse_log_format("text"), LogFormat::kText);
+    EXPECT_EQ(parse_log_format("json"), LogFormat::kJson);
+    for (const char* none : {"", "INFO", "info|warning", "fatal"})
+        EXPECT_EQ(parse_log_level(none), std::nullopt) << none;
+}
+
 TEST(Logger, LinesOfManyThreadsStayWhole) {
     CapturedStandardError captured;
     {
