@@ -49,6 +49,7 @@ Serving::~Serving() {
 
 base::Status Serving::listen() {
     settings_.http.max_bodies_bytes = plan::kProcessShares.bodies_bytes;
+    settings_.http.max_small_bodies_bytes = plan::kProcessShares.small_bodies_bytes;
     settings_.http.on_answered = [this] { stop_.notify(); };
     if (settings_.http.max_body_bytes > plan::kProcessShares.bodies_bytes)
         logger_.warning(fmt::format("max_body lets bodies take {}, the memory plan has {} for them",

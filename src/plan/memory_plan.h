@@ -16,10 +16,11 @@ namespace pagoda::plan {
 struct ProcessShares {
     std::uint64_t queue_bytes = std::uint64_t{24} << 20;   // requests that wait: the engine
     std::uint64_t bodies_bytes = std::uint64_t{32} << 20;  // bodies on their way: the HTTP server
-    std::uint64_t text_bytes = std::uint64_t{8} << 20;     // connections, output, metrics
+    std::uint64_t small_bodies_bytes = std::uint64_t{8} << 20;  // and their first 64 KiB
+    std::uint64_t text_bytes = std::uint64_t{8} << 20;          // connections, output, metrics
 
     [[nodiscard]] constexpr std::uint64_t sum() const {
-        return queue_bytes + bodies_bytes + text_bytes;
+        return queue_bytes + bodies_bytes + small_bodies_bytes + text_bytes;
     }
 };
 inline constexpr ProcessShares kProcessShares;

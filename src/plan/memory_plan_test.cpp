@@ -26,7 +26,7 @@ TEST(MemoryPlan, KvTakesWhatIsLeftAndNoMore) {
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     EXPECT_LE(plan->weights_bytes + plan->workspace_bytes + plan->other_bytes + plan->kv_bytes,
               1024 * kMiB);
-    EXPECT_EQ(plan->group_blocks[0], 1024 - 100 - 20 - 64);
+    EXPECT_EQ(plan->group_blocks[0], 1024 - 100 - 20 - 72);
     EXPECT_EQ(plan->max_model_len, 8192);
     EXPECT_FALSE(plan->max_model_len_lowered);
 }
@@ -36,9 +36,10 @@ TEST(MemoryPlan, HasRoomForWhatIsResidentAlreadyAndForQueuesBodiesAndText) {
     asked.in_use_bytes = 10 * kMiB;
     const auto plan = make_memory_plan(full_attention(), asked);
     ASSERT_TRUE(plan.ok());
-    EXPECT_EQ(kProcessShares.sum(), 64 * kMiB);
+    EXPECT_EQ(kProcessShares.sum(), 72 * kMiB);
     EXPECT_EQ(plan->other_bytes, 10 * kMiB + kProcessShares.queue_bytes +
-                                     kProcessShares.bodies_bytes + kProcessShares.text_bytes);
+                                     kProcessShares.bodies_bytes +
+                                     kProcessShares.small_bodies_bytes + kProcessShares.text_bytes);
 }
 
 TEST(MemoryPlan, KvIsNoLargerThanAllSequencesCanUse) {
@@ -48,7 +49,7 @@ TEST(MemoryPlan, KvIsNoLargerThanAllSequencesCanUse) {
 }
 
 TEST(MemoryPlan, AnAutomaticLengthIsLoweredToWhatFits) {
-    const auto plan = make_memory_plan(full_attention(), budget(284 * kMiB));
+    const auto plan = make_memory_plan(full_attention(), budget(292 * kMiB));
     ASSERT_TRUE(plan.ok());
     EXPECT_TRUE(plan->max_model_len_lowered);
     EXPECT_EQ(plan->max_model_len, 100 * 32);
@@ -56,7 +57,7 @@ TEST(MemoryPlan, AnAutomaticLengthIsLoweredToWhatFits) {
 }
 
 TEST(MemoryPlan, AnExplicitLengthThatCanNotFitIsRefusedWithBothNumbers) {
-    MemoryBudget asked = budget(284 * kMiB);
+    MemoryBudget asked = budget(292 * kMiB);
     asked.max_model_len = 4096;
     const auto plan = make_memory_plan(full_attention(), asked);
     ASSERT_FALSE(plan.ok());
@@ -99,7 +100,7 @@ TEST(MemoryPlan, AWindowedGroupHasNoMoreBlocksThanTheFullOne) {
     model::ModelSizes sizes = full_attention();
     sizes.groups = {{.window = 8000, .layers = {0}}, {.window = 0, .layers = {1}}};
     sizes.block_bytes = {kMiB, kMiB};
-    const auto plan = make_memory_plan(sizes, budget(284 * kMiB));
+    const auto plan = make_memory_plan(sizes, budget(292 * kMiB));
     ASSERT_TRUE(plan.ok());
     EXPECT_EQ(plan->group_blocks, (std::vector<std::int64_t>{50, 50}));
 }

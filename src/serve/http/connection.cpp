@@ -25,6 +25,8 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::size_t kMaxLingerBytes = std::size_t{256} << 20;
 constexpr std::chrono::seconds kMaxLingerTime{5};
 constexpr std::chrono::milliseconds kCancelAgain{20};
+// What is read at a time. Beside it the buffer holds one header, trailer or chunk's extensions.
+constexpr std::size_t kReadBytes = std::size_t{64} << 10;
 constexpr std::size_t kMaxWriteBytes = std::size_t{256} << 10;
 // In logs: the server ended before the answer did, or could not go on with it.
 constexpr int kServerStopped = 503;
@@ -46,7 +48,8 @@ Connection::Connection(asio::ip::tcp::socket&& socket, ServerState& state)
       state_(state),
       heartbeat_(stream_.get_executor()),
       deadline_(stream_.get_executor()),
-      progress_(stream_.get_executor()) {
+      progress_(stream_.get_executor()),
+      buffer_(state.options.max_header_bytes + kReadBytes) {
     state_.num_connections.fetch_add(1);
 }
 
@@ -146,8 +149,11 @@ void Connection::take_header() {
 // Why the request is refused, if it is; else its route is known.
 std::optional<Response> Connection::judge_header() {
     IncomingRequest& incoming = *incoming_;
-    if (const auto fault = head_fault(incoming.request, parser_->get().version()))
+    if (const auto fault = head_fault(incoming.request, parser_->get().version())) {
+        // Where it ends is not sure, and so not where a next one begins.
+        incoming.traits.keep_alive = false;
         return error_response(*fault);
+    }
     Routing routing;
     try {
         routing = state_.router.admit(incoming.request);
@@ -183,26 +189,26 @@ void Connection::read_body() {
     parser_->eager(true);
     parser_->body_limit(state_.options.max_body_bytes);
     limit_reading(state_.options.idle_timeout);
-    on_body({}, 0);
+    num_body_bytes_ = 0;
+    on_body({});
 }
 
 // Piece by piece, each charged as it comes, and each earning time for the next.
-void Connection::on_body(const Error& error, std::size_t bytes) {
+void Connection::on_body(const Error& error) {
     if (is_closed_) return;
-    read_until_ += bytes * kTimeForBodyByte;
+    const std::size_t size = parser_->get().body().size();
+    read_until_ += (size - std::exchange(num_body_bytes_, size)) * kTimeForBodyByte;
     const bool is_over = error || is_late_ || parser_->is_done();
-    if (!is_over && incoming_->share.grow_to(parser_->get().body().size())) {
-        beast::http::async_read_some(
-            stream_, buffer_, *parser_,
-            guarded([](Connection& self, const Error& failure, std::size_t more) {
-                self.on_body(failure, more);
-            }));
+    if (!is_over && incoming_->share.grow_to(size)) {
+        beast::http::async_read_some(stream_, buffer_, *parser_,
+                                     guarded([](Connection& self, const Error& failure,
+                                                std::size_t) { self.on_body(failure); }));
         return;
     }
     end_deadline();
     if (error || is_late_)
         refuse(error);
-    else if (is_over && incoming_->share.grow_to(parser_->get().body().size()))
+    else if (is_over && incoming_->share.grow_to(size))
         dispatch();
     else
         refuse(no_room_for_body(state_.bodies));
@@ -282,9 +288,11 @@ void Connection::dispatch() {
                      .exchange = exchange_};
     incoming_.reset();
     watch_reader();
+    const bool is_large = call.request.body.size() > kSmallBodyBytes;
+    HandlerPool& pool = is_large ? state_.large_pool : state_.pool;
     if (call.route->is_immediate) {
-        state_.pool.run(std::move(call));
-    } else if (!state_.pool.try_push(std::move(call))) {
+        pool.run(std::move(call));
+    } else if (!pool.try_push(std::move(call))) {
         exchange_->send(error_response(
             {.status = 503,
              .message = fmt::format("{} requests wait for a thread, the most allowed; try again",
@@ -407,9 +415,8 @@ void Connection::finish_exchange() {
 }
 
 void Connection::linger(std::size_t most_bytes) {
-    constexpr std::size_t kPiece = 64U << 10;
     stream_.async_read_some(
-        buffer_.prepare(kPiece),
+        buffer_.prepare(kReadBytes),
         guarded([most_bytes](Connection& self, const Error& error, std::size_t bytes) {
             if (error || bytes >= most_bytes || self.is_closed_)
                 self.close();

@@ -77,7 +77,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     [[nodiscard]] std::optional<Response> judge_header();
     void send_continue();
     void read_body();
-    void on_body(const Error& error, std::size_t bytes);
+    void on_body(const Error& error);
     void limit_reading(std::chrono::milliseconds limit);
     void watch_deadline();
     void end_deadline();
@@ -109,6 +109,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     boost::asio::steady_timer progress_;                // of what is being written
     boost::beast::flat_buffer buffer_;
     std::optional<Parser> parser_;
+    std::size_t num_body_bytes_ = 0;  // that have come
     std::optional<IncomingRequest> incoming_;
     std::shared_ptr<Exchange> exchange_;  // the request under way
     std::deque<std::string> outgoing_;

@@ -1,5 +1,6 @@
 #include "serve/http/connection.h"
 
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "serve/http/body_budget.h"
 #include "serve/http/client_for_test.h"
 
 namespace pagoda::http {
@@ -148,9 +150,84 @@ TEST(Connection, OneHostHeaderIsNeededAndOneAllowed) {
     }
 }
 
+// What says the length of a body in a way that not everybody reads alike ends the connection.
+TEST(Connection, ATransferEncodingThatIsNotChunkedAloneIsRefusedAndNothingBehindItIsRead) {
+    const TestServer server;
+    const auto expect_closed = [&](const std::string& request) {
+        Client client(server.port());
+        client.send(request + test::get("/now"));
+        const std::string all = client.rest();
+        EXPECT_TRUE(status_of(all) == 501 || status_of(all) == 400) << request << all;
+        EXPECT_EQ(all.find("HTTP/1.1 200"), std::string::npos) << request << all;
+    };
+    for (const std::string coding : {"xchunked", "gzip", "chunked, identity", "chunked, chunked",
+                                     "\"chunked\"", "gzip, chunked", "", "identity"})
+        expect_closed(header("/echo", "Transfer-Encoding: " + coding + "\r\n"));
+    expect_closed(header("/echo", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"));
+    expect_closed("POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n");
+}
+
+// They are kept until they are whole.
+TEST(Connection, ExtensionsAndTrailersOfChunksAreNoLargerThanAHeaderMayBe) {
+    const TestServer server({.max_header_bytes = 1024});
+    const std::string much(1 << 20, 'x');
+    std::string many;
+    for (int count = 0; count < 20'000; ++count) many += "T: x\r\n";
+    for (const std::string& chunks : {"2;" + much, "0\r\nT: " + much, "0\r\n" + many}) {
+        Client client(server.port());
+        client.send(header("/echo", "Transfer-Encoding: chunked\r\n") + chunks);
+        EXPECT_EQ(status_of(client.until("\r\n\r\n")), 431);
+    }
+    Client client(server.port());
+    client.send(header("/echo", "Transfer-Encoding: chunked\r\n") +
+                "2;a=b\r\nhi\r\n0\r\nT: x\r\n\r\n");
+    EXPECT_TRUE(client.answer().ends_with("\r\n\r\nhi"));
+}
+
+TEST(Connection, SmallBodiesPassWhereLargeOnesHaveTakenAllThereIs) {
+    constexpr std::size_t kLarge = 200'000;
+    const TestServer server({.max_body_bytes = kLarge, .max_bodies_bytes = kLarge});
+    Client holder(server.port());
+    holder.send(header("/echo", "Content-Length: 200000\r\n") + std::string(kLarge - 1, 'x'));
+    // Until that has come.
+    for (int status = 0; status != 503;) {
+        Client large(server.port());
+        large.send(test::post("/echo", std::string(kLarge, 'y')));
+        status = status_of(large.answer());
+    }
+    Client small(server.port());
+    small.send(test::post("/echo", "a question"));
+    EXPECT_EQ(status_of(small.answer()), 200);
+    holder.send("x");
+    EXPECT_EQ(status_of(holder.answer()), 200);
+}
+
+TEST(Connection, HandlersOfLargeBodiesHoldUpNoSmallOnes) {
+    test::Gate gate;
+    const TestServer server({.handler_threads = 2}, [&gate](Router& router) {
+        router.add({.method = "POST",
+                    .path = "/hold",
+                    .handler = [&gate](Request&&, const std::shared_ptr<ResponseWriter>& writer) {
+                        gate.wait();
+                        writer->send({.body = "held"});
+                    }});
+    });
+    std::vector<std::unique_ptr<Client>> holders;
+    for (int count = 0; count < 8; ++count) {
+        holders.push_back(std::make_unique<Client>(server.port()));
+        holders.back()->send(test::post("/hold", std::string(kSmallBodyBytes + 1, 'x')));
+    }
+    gate.wait_for(1);
+    Client small(server.port());
+    small.send(test::post("/echo", "a question"));
+    EXPECT_EQ(status_of(small.answer()), 200);
+    gate.open();
+    for (const auto& holder : holders) EXPECT_EQ(status_of(holder->answer()), 200);
+}
+
 TEST(Connection, BodiesOfAllConnectionsShareABudget) {
     test::Gate gate;
-    const ServerOptions options{.max_body_bytes = 1000, .max_bodies_bytes = 1500};
+    const ServerOptions options{.max_body_bytes = 1000, .max_small_bodies_bytes = 1500};
     const TestServer server(options, [&gate](Router& router) {
         router.add({.method = "POST",
                     .path = "/hold",

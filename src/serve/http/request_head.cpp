@@ -31,6 +31,23 @@ ErrorBody bad_request(std::string message) {
     return {.status = 400, .message = std::move(message), .code = "bad_request"};
 }
 
+// Whoever stands between may take it for another body, or for none (RFC 9112, 6.1).
+std::optional<ErrorBody> coding_fault(const Request& head, unsigned version) {
+    bool is_chunked = false;
+    for (const auto& [name, value] : head.headers) {
+        if (!equals_ignoring_case(name, "transfer-encoding")) continue;
+        if (version < kVersion11)
+            return bad_request("Transfer-Encoding is not for requests before HTTP/1.1");
+        if (std::exchange(is_chunked, true) || !equals_ignoring_case(value, "chunked"))
+            return ErrorBody{.status = 501,
+                             .message =
+                                 "the only Transfer-Encoding that this server takes is "
+                                 "chunked, once",
+                             .code = "not_implemented"};
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 Request read_head(const RequestHeader& header) {
@@ -54,7 +71,7 @@ std::optional<ErrorBody> head_fault(const Request& head, unsigned version) {
     // Whoever stands between may have looked at another of them.
     if (hosts > 1)
         return bad_request(fmt::format("the request has {} Host headers, must have one", hosts));
-    return std::nullopt;
+    return coding_fault(head, version);
 }
 
 bool waits_for_continue(const RequestHeader& header) {
@@ -75,8 +92,9 @@ std::optional<ErrorBody> read_failure(const boost::system::error_code& error,
                                       const ServerOptions& options) {
     if (error == http::error::header_limit || error == http::error::buffer_overflow)
         return ErrorBody{.status = 431,
-                         .message = fmt::format("the request's headers are larger than the limit "
-                                                "of {} bytes (max_header)",
+                         .message = fmt::format("the request's headers, trailers or chunk "
+                                                "extensions are larger than the limit of {} bytes "
+                                                "(max_header)",
                                                 options.max_header_bytes),
                          .code = "header_too_large"};
     if (error == http::error::body_limit) return too_large_body(options);

@@ -34,6 +34,7 @@ struct Server::Impl {
     const ServerOptions options;
     std::size_t max_connections;  // constant once started
     HandlerPool pool;
+    HandlerPool large_pool;
     BodyBudget bodies;
     ServerState state;  // outlives the connections, the last of which go with the context
     asio::io_context context;
@@ -47,8 +48,15 @@ Server::Impl::Impl(const ServerOptions& server_options, const Router& router, ba
     : options(server_options),
       max_connections(options.max_connections),
       pool(std::max(1, options.handler_threads), options.max_waiting_handlers, logger),
-      bodies(std::max(options.max_bodies_bytes, options.max_body_bytes)),
-      state{.options = options, .router = router, .logger = logger, .pool = pool, .bodies = bodies},
+      large_pool(std::max(1, options.handler_threads / 2), options.max_waiting_handlers, logger),
+      bodies(options.max_small_bodies_bytes,
+             std::max(options.max_bodies_bytes, options.max_body_bytes)),
+      state{.options = options,
+            .router = router,
+            .logger = logger,
+            .pool = pool,
+            .large_pool = large_pool,
+            .bodies = bodies},
       context(std::max(1, options.threads)),
       listener(context, logger, [this](Tcp::socket&& socket) { on_socket(std::move(socket)); }) {}
 
@@ -131,7 +139,9 @@ base::Status Server::start() {
     if (auto bound = impl_->listener.listen(impl_->options.host, impl_->options.port); !bound)
         return bound;
     impl_->limit_connections();
-    if (auto started = impl_->pool.start(); !started) return started;
+    for (HandlerPool* pool : {&impl_->pool, &impl_->large_pool}) {
+        if (auto started = pool->start(); !started) return started;
+    }
     impl_->listener.accept();
     for (int number = 0; number < std::max(1, impl_->options.threads); ++number) {
         auto thread = base::start_thread("http", [impl = impl_.get()] { impl->run(); });
@@ -155,6 +165,7 @@ std::size_t Server::num_pending() const {
 void Server::stop() {
     if (!impl_->threads.empty()) impl_->close_connections();
     impl_->pool.stop();
+    impl_->large_pool.stop();
     // Nothing is left to run once all connections are closed.
     for (std::thread& thread : impl_->threads) thread.join();
     impl_->threads.clear();

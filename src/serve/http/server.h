@@ -16,13 +16,15 @@
 namespace pagoda::http {
 
 struct ServerOptions {
-    std::string host = "127.0.0.1";  // all addresses of a name are taken
-    std::uint16_t port = 8080;       // 0: any free one
-    int threads = 2;                 // for connections
-    int handler_threads = 4;
+    std::string host = "127.0.0.1";           // all addresses of a name are taken
+    std::uint16_t port = 8080;                // 0: any free one
+    int threads = 2;                          // for connections
+    int handler_threads = 4;                  // and half as many for requests with large bodies
     std::size_t max_waiting_handlers = 1024;  // requests that wait for one of these, then 503
     std::uint64_t max_body_bytes = std::uint64_t{32} << 20;
-    // Of all requests together, until they are handled, then 503; at least max_body_bytes.
+    // Of all requests together, until they are handled, then 503: their first 64 KiB, and all that
+    // comes behind (at least max_body_bytes).
+    std::uint64_t max_small_bodies_bytes = std::uint64_t{8} << 20;
     std::uint64_t max_bodies_bytes = std::uint64_t{32} << 20;
     std::uint32_t max_header_bytes = 64U << 10;
     std::chrono::milliseconds header_timeout{20'000};  // then 408, as after a slow body

@@ -18,6 +18,8 @@ struct ServerState {
     const Router& router;
     base::Logger& logger;
     HandlerPool& pool;
+    // Of requests with large bodies, which may take seconds: they hold up each other alone.
+    HandlerPool& large_pool;
     BodyBudget& bodies;
     RequestIds ids{};
     std::atomic<std::size_t> num_pending{0};
