@@ -64,6 +64,8 @@ void check_text(const Fixed& fixed, std::string_view input) {
     const auto ids =
         fixed.tokenizer->encode(input, {.ends = text::EncodeOptions::SpecialEnds::kNone});
     CHECK(ids.ok(), ids.error().message);
+    if (base::is_valid_utf8(input))
+        CHECK(std::ssize(*ids) >= fixed.tokenizer->least_tokens(input), "fewer than the least");
     const std::string decoded = fixed.tokenizer->decode(*ids, false);
     if (fixed.is_lossless) {
         CHECK(decoded == base::replace_invalid_utf8(input), "the text came back changed");

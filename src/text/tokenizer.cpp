@@ -1,6 +1,7 @@
 #include "text/tokenizer.h"
 
 #include <algorithm>
+#include <bitset>
 #include <cmath>
 
 #include <fmt/core.h>
@@ -178,10 +179,46 @@ base::Result<std::unique_ptr<TokenModel>> make_model(const ModelInput& input) {
     return base::invalid("unknown kind of tokenizer");
 }
 
+// How few tokens a text can have: no fewer than its bytes that have a token to fall back on, by the
+// longest token. Nothing is known where text without such a token is taken together, or white space
+// goes with a special token.
+class LeastTokens {
+  public:
+    LeastTokens(const TokenizerSpec& spec, const TokenBytes& bytes) {
+        const bool is_mapped = is_byte_mapped(spec);
+        const bool is_bpe = is_mapped || spec.kind == TokenizerKind::kSentencePieceBpe;
+        if (!is_bpe || !spec.lstrip.empty() || !spec.rstrip.empty()) return;
+        std::size_t longest = 1;
+        for (std::size_t i = 0; i < spec.tokens.size(); ++i) {
+            const auto id = static_cast<base::TokenId>(i);
+            const std::string_view token = bytes[id];
+            longest = std::max(longest, token.size());
+            const TokenType fallback = is_mapped ? TokenType::kNormal : TokenType::kByte;
+            if (token.size() == 1 && type_of(spec, id) == fallback)
+                counts_.set(static_cast<unsigned char>(token.front()));
+        }
+        if (is_mapped || counts_.all()) longest_ = longest;
+    }
+
+    [[nodiscard]] std::int64_t of(std::string_view text) const {
+        if (longest_ == 0) return 0;
+        std::size_t count = 0;
+        for (const char byte : text) count += counts_[static_cast<unsigned char>(byte)] ? 1 : 0;
+        return static_cast<std::int64_t>((count + longest_ - 1) / longest_);
+    }
+
+  private:
+    std::bitset<256> counts_;  // bytes that are in a token, whatever stands around them
+    std::size_t longest_ = 0;  // bytes; 0: nothing is known
+};
+
 class ModelTokenizer final : public Tokenizer {
   public:
     ModelTokenizer(TokenizerSpec spec, TokenBytes bytes)
-        : Tokenizer(std::move(spec)), bytes_(std::move(bytes)), special_(spec_) {}
+        : Tokenizer(std::move(spec)),
+          bytes_(std::move(bytes)),
+          least_(spec_, bytes_),
+          special_(spec_) {}
 
     [[nodiscard]] base::Status load() {
         auto model = make_model({spec_, bytes_});
@@ -215,6 +252,10 @@ class ModelTokenizer final : public Tokenizer {
         }
         if (options.ends != Ends::kNone && adds_eos() && last) state.ids.push_back(*last);
         return std::move(state.ids);
+    }
+
+    [[nodiscard]] std::int64_t least_tokens(std::string_view text) const override {
+        return least_.of(text);
     }
 
     [[nodiscard]] std::string token_bytes(base::TokenId id, bool skip_special) const override {
@@ -274,6 +315,7 @@ class ModelTokenizer final : public Tokenizer {
     }
 
     TokenBytes bytes_;
+    LeastTokens least_;
     SpecialTokens special_;
     std::unique_ptr<TokenModel> model_;  // borrows spec_ and bytes_
 };

@@ -2,6 +2,7 @@
 // Tokenizer: text to ids and back, byte for byte as the model's own tokenizer does it. Linear time
 // and constant stack on any input. Immutable after creation and thread-safe.
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,6 +36,10 @@ class Tokenizer {
     // Fails only when cancelled.
     [[nodiscard]] virtual base::Result<std::vector<base::TokenId>> encode(
         std::string_view text, const EncodeOptions& options) const = 0;
+
+    // A text (valid UTF-8) has at least that many tokens, found at the speed of a read; 0 where
+    // nothing can be told that fast, since tokens may stand for any length of text.
+    [[nodiscard]] virtual std::int64_t least_tokens(std::string_view text) const = 0;
 
     // The raw bytes one token stands for in the middle of a text; may be part of a character.
     // Empty for control tokens when skip_special.

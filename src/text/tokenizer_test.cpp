@@ -162,6 +162,37 @@ TEST(Tokenizer, LongInputCanBeCancelled) {
     EXPECT_EQ(asked, 2);
 }
 
+TEST(Tokenizer, ATextHasAtLeastTheTokensThatItsLengthTells) {
+    TokenizerSpec spec = test::byte_level_spec({"a a", "aa aa"});
+    EXPECT_EQ(make(spec)->least_tokens(""), 0);
+    EXPECT_EQ(make(spec)->least_tokens("aaaaaaaa!"), 3);
+    EXPECT_EQ(encode(*make(spec), "aaaaaaaa!").size(), 3U) << "and there need be no more";
+    // What the vocabulary can't spell is dropped.
+    spec.tokens[7] = "none";
+    EXPECT_EQ(make(spec)->least_tokens("\x07\x07\x07\x07\x07"
+                                       "a"),
+              1);
+    EXPECT_EQ(encode(*make(spec),
+                     "\x07\x07\x07\x07\x07"
+                     "a")
+                  .size(),
+              1U);
+}
+
+TEST(Tokenizer, WhereATokenMayTakeAnyLengthOfTextNothingIsTold) {
+    const std::string text(1000, 'a');
+    TokenizerSpec strips = test::byte_level_spec({});
+    strips.rstrip = {test::add_token(strips, "<m>", TokenType::kControl)};
+    EXPECT_EQ(make(strips)->least_tokens(text), 0);
+    for (const TokenizerKind kind : {TokenizerKind::kUnigram, TokenizerKind::kWordPiece})
+        EXPECT_EQ(make(test::pieces_spec(kind, {"a"}, true))->least_tokens(text), 0);
+    for (const bool has_bytes : {false, true}) {
+        const auto pieces =
+            make(test::pieces_spec(TokenizerKind::kSentencePieceBpe, {"a"}, has_bytes));
+        EXPECT_EQ(pieces->least_tokens(text) > 0, has_bytes);
+    }
+}
+
 TEST(Tokenizer, ControlTokensAreShownOnlyOnDemand) {
     TokenizerSpec spec = test::byte_level_spec({});
     const TokenId marker = test::add_token(spec, "<|x|>", TokenType::kControl);

@@ -2,6 +2,7 @@
 
 #include "serve/api/chat_prompt.h"
 #include "serve/api/generation.h"
+#include "serve/api/prompt_tokens.h"
 #include "serve/api/request_body.h"
 #include "serve/api/routes.h"
 
@@ -13,8 +14,7 @@ base::Result<GenerationPrompt> make_prompt(const ApiContext& context, ChatFields
                                            const GenerationFields& fields) {
     const auto text = render_prompt(context, std::move(chat));
     if (!text) return text.error();
-    auto tokens =
-        context.tokenizer->encode(*text, {.ends = text::EncodeOptions::SpecialEnds::kNone});
+    auto tokens = prompt_tokens(context, *text, text::EncodeOptions::SpecialEnds::kNone);
     if (!tokens) return tokens.error();
     if (tokens->empty())
         return base::invalid("the chat template made an empty prompt of these messages",

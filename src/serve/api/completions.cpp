@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "serve/api/generation.h"
+#include "serve/api/prompt_tokens.h"
 #include "serve/api/request_body.h"
 #include "serve/api/routes.h"
 
@@ -35,8 +36,8 @@ base::Result<std::vector<base::TokenId>> read_prompt(const ApiContext& context, 
     std::vector<base::TokenId> ids;
     if (prompt.is_string()) {
         using Ends = text::EncodeOptions::SpecialEnds;
-        auto encoded = context.tokenizer->encode(
-            prompt.as_string(), {.ends = add_special ? Ends::kModel : Ends::kNone});
+        auto encoded =
+            prompt_tokens(context, prompt.as_string(), add_special ? Ends::kModel : Ends::kNone);
         if (!encoded) return encoded.error();
         ids = std::move(encoded).value();
     } else if (prompt.is_array()) {

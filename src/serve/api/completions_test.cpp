@@ -163,5 +163,17 @@ TEST(Completions, UnknownFieldsAreNamedAlsoInside) {
               "odd, response_format.bar, stream_options.foo");
 }
 
+TEST(Completions, ATextThatItsLengthAloneKeepsFromFittingIsRefusedUnread) {
+    Api api("ab");
+    ASSERT_EQ(api.tokenizer->least_tokens(std::string(10'000, 'x')), 2500) << "</s> has four bytes";
+    const auto answer =
+        api.post(completions, R"({"prompt": ")" + std::string(10'000, 'x') + R"("})");
+    EXPECT_EQ(answer->status(), 400);
+    const Json error = *answer->json().find("error");
+    EXPECT_EQ(error.find("code")->as_string(), "context_length_exceeded");
+    EXPECT_NE(error.find("message")->as_string().find("10000 bytes and so at least"),
+              std::string::npos);
+}
+
 }  // namespace
 }  // namespace pagoda::api

@@ -3,6 +3,8 @@
 #include <utility>
 #include <variant>
 
+#include <fmt/core.h>
+
 #include "base/utf8.h"
 #include "serve/api/chat_prompt.h"
 #include "serve/api/request_body.h"
@@ -42,6 +44,23 @@ base::Result<std::string> text_of(const ApiContext& context, Source source) {
     return std::get<std::string>(std::move(source));
 }
 
+// No longer than a server can answer beside others.
+base::Result<std::vector<base::TokenId>> tokens_of(const ApiContext& context,
+                                                   const std::string& text, Ends ends) {
+    constexpr std::size_t kMostBytes = std::size_t{4} << 20;
+    constexpr std::size_t kMostTokens = std::size_t{1} << 20;
+    const auto too_long = [](std::size_t count, std::string_view unit, std::size_t most) {
+        return base::invalid(
+            fmt::format("the text has {} {}, the most is {}; send it in parts", count, unit, most),
+            "prompt");
+    };
+    if (text.size() > kMostBytes) return too_long(text.size(), "bytes", kMostBytes);
+    auto tokens = context.tokenizer->encode(text, {.ends = ends});
+    if (tokens && tokens->size() > kMostTokens)
+        return too_long(tokens->size(), "tokens", kMostTokens);
+    return tokens;
+}
+
 }  // namespace
 
 void tokenize(const ApiContext& context, http::Request&& request, Writer writer) {
@@ -55,8 +74,7 @@ void tokenize(const ApiContext& context, http::Request&& request, Writer writer)
         return writer->send(to_response(good.error()));
     const auto text = text_of(context, std::move(source));
     if (!text) return writer->send(to_response(text.error()));
-    const auto tokens =
-        context.tokenizer->encode(*text, {.ends = add_special ? Ends::kModel : Ends::kNone});
+    const auto tokens = tokens_of(context, *text, add_special ? Ends::kModel : Ends::kNone);
     if (!tokens) return writer->send(to_response(tokens.error()));
     Json::Array ids;
     Json::Array strings;
