@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -27,6 +29,24 @@ struct Question {
     std::optional<std::string> ids;
 };
 
+// The end of a line that a shell or an editor adds is no part of a question.
+std::string without_line_end(const Arguments& arguments, std::string text) {
+    if (!arguments.has("raw") && text.ends_with('\n')) text.pop_back();
+    return text;
+}
+
+// The prompt with what is piped behind it: cat notes.txt | pagoda run MODEL "Summarise".
+base::Result<std::string> with_piped_text(const Arguments& arguments, std::string prompt) {
+    std::error_code ignored;
+    const auto file = arguments.value("prompt-file");
+    if (file && std::filesystem::equivalent("/dev/stdin", *file, ignored)) return prompt;
+    auto piped = read_piped_text();
+    if (!piped) return std::move(piped).error();
+    const std::string text = without_line_end(arguments, std::move(piped).value());
+    if (!text.empty()) prompt += "\n\n" + text;
+    return prompt;
+}
+
 base::Result<Question> read_question(const Arguments& arguments) {
     Question question{.text = arguments.positional("PROMPT"), .ids = arguments.value("prompt-ids")};
     const auto prompt = arguments.value("prompt");
@@ -42,13 +62,17 @@ base::Result<Question> read_question(const Arguments& arguments) {
         if (!text) return std::move(text).error();
         question.text = std::move(text).value();
     }
+    if (question.text && !question.text->empty()) {
+        auto text = with_piped_text(arguments, std::move(*question.text));
+        if (!text) return std::move(text).error();
+        question.text = std::move(text).value();
+        return question;
+    }
     const bool is_pipe = isatty(STDIN_FILENO) == 0;
     if (!question.text && !question.ids && (is_pipe || arguments.has("json"))) {
         auto text = read_standard_input();
         if (!text) return std::move(text).error();
-        // The end of a line that a shell or an editor adds is no part of a question.
-        if (!arguments.has("raw") && text->ends_with('\n')) text->pop_back();
-        question.text = std::move(text).value();
+        question.text = without_line_end(arguments, std::move(text).value());
     }
     if (question.text && question.text->empty()) return base::invalid("the prompt is empty");
     if (!question.text && !question.ids && arguments.has("raw"))
@@ -204,14 +228,15 @@ CommandSpec run_command() {
     return {.name = "run",
             .summary = "Answer one prompt, or chat in the terminal",
             .positionals = {{"MODEL", kModel.help, false},
-                            {"PROMPT", "the question; without one, a chat begins", false}},
+                            {"PROMPT", "the question, before any piped text; none: a chat", false}},
             .options = run_options(),
             .config_uses = kUsesModel | kUsesAnswers,
             .examples =
                 "  pagoda run model.gguf\n"
                 "  pagoda run model.gguf \"Why is the sky blue?\"\n"
                 "  pagoda run model.gguf --raw --max-tokens 40 \"Once upon a time\"\n"
-                "  cat notes.txt | pagoda run model.gguf --seed 7 --json",
+                "  cat notes.txt | pagoda run model.gguf \"Summarise these notes\"\n"
+                "  pagoda run model.gguf --seed 7 --json <question.txt",
             .run = run};
 }
 

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace pagoda::apps {
@@ -42,6 +43,13 @@ base::Result<std::string> read_text_file(const std::string& path) {
 
 base::Result<std::string> read_standard_input() {
     return read_all(STDIN_FILENO, "standard input");
+}
+
+base::Result<std::string> read_piped_text() {
+    struct stat input = {};
+    if (fstat(STDIN_FILENO, &input) != 0) return std::string();
+    if (!S_ISFIFO(input.st_mode) && !S_ISREG(input.st_mode)) return std::string();
+    return read_standard_input();
 }
 
 }  // namespace pagoda::apps

@@ -10,5 +10,8 @@ namespace pagoda::apps {
 
 [[nodiscard]] base::Result<std::string> read_text_file(const std::string& path);
 [[nodiscard]] base::Result<std::string> read_standard_input();
+// Standard input where it is a pipe or a file; nothing of terminals and devices, /dev/null above
+// all.
+[[nodiscard]] base::Result<std::string> read_piped_text();
 
 }  // namespace pagoda::apps

@@ -305,6 +305,26 @@ class Run(Cli):
         plain = self.succeed("run", model(), *flags, "Hello there").decode()
         self.assertEqual(plain, expected["text"] + "\n")
 
+    def test_what_is_piped_comes_behind_the_prompt_after_an_empty_line(self):
+        flags = ("--max-tokens", "1")
+        whole = self.answer(*flags, "Sum up\n\nsome\nnotes")["prompt_token_ids"]
+        with tempfile.TemporaryDirectory() as folder:
+            notes, question = Path(folder, "notes"), Path(folder, "question")
+            notes.write_text("some\nnotes\n")
+            question.write_text("Sum up")
+            self.assertEqual(self.answer(*flags, "Sum up", text=notes.read_bytes())["prompt_token_ids"], whole)
+            self.assertEqual(self.answer(*flags, "--prompt-file", question, text=notes.read_bytes())["prompt_token_ids"], whole)
+            self.assertEqual(self.asked("Sum up", notes), whole)
+            self.assertEqual(self.asked("Sum up", os.devnull), self.answer(*flags, "Sum up")["prompt_token_ids"])
+            self.assertEqual(self.asked("--prompt-file", "/dev/stdin", question), self.asked("Sum up", os.devnull))
+
+    def asked(self, *arguments):
+        """The prompt's ids, with the file that is named last as standard input."""
+        with open(arguments[-1], "rb") as file:
+            done = subprocess.run([os.environ["PAGODA_BIN"], "run", model(), "--json", "--max-tokens", "1", *map(str, arguments[:-1])],
+                                  stdin=file, capture_output=True, timeout=COMMAND_SECONDS, check=True, env=environment_of_binary())
+        return json.loads(done.stdout)["prompt_token_ids"]
+
     def test_greedy_tokens_equal_the_golden_ones_where_they_are_decided(self):
         for prompt in SMOLLM2["prompts"]:
             with self.subTest(prompt["name"]):
