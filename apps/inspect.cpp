@@ -143,11 +143,7 @@ ExitCode inspect(const Arguments& arguments) {
     const auto checkpoint = formats::open_checkpoint(*arguments.positional("MODEL"));
     if (!checkpoint) return fail(checkpoint.error());
     const auto verdict = examine(*checkpoint);
-    if (!verdict) {
-        const std::string& message = verdict.error().message;
-        const bool names_file = message.starts_with(checkpoint->path);
-        return fail(base::invalid(names_file ? message : checkpoint->path + ": " + message));
-    }
+    if (!verdict) return fail(at_file(checkpoint->path, verdict.error()));
     Json document = formats::describe(*checkpoint);
     // true, or why it can't be run.
     document.set("runs", verdict->can_run ? Json(true) : Json(verdict->reason));

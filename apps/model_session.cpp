@@ -27,11 +27,13 @@ constexpr std::int64_t kMaxLogitRows = 64;   // rows of logits that are made at 
 constexpr std::int64_t kLeastContext = 512;  // no shorter context is tried to make a model fit
 constexpr auto kQueueBytes = static_cast<std::int64_t>(plan::kProcessShares.queue_bytes);
 
-Error at_file(const std::string& path, const Error& error) {
-    return {error.code, fmt::format("{}: {}", path, error.message), error.param};
-}
-
 }  // namespace
+
+base::Error at_file(const std::string& path, const base::Error& error) {
+    const std::string start = path + ": ";
+    return error.message.starts_with(start) ? error
+                                            : Error{error.code, start + error.message, error.param};
+}
 
 base::Result<std::unique_ptr<text::Tokenizer>> make_tokenizer(
     const formats::Checkpoint& checkpoint) {

@@ -23,6 +23,9 @@
 
 namespace pagoda::apps {
 
+// The error with its file in front, unless it begins with that already.
+[[nodiscard]] base::Error at_file(const std::string& path, const base::Error& error);
+
 // What a model file gives before any weight is touched.
 struct TextParts {
     std::unique_ptr<text::Tokenizer> tokenizer;

@@ -89,6 +89,15 @@ class Usage(Cli):
         self.assertIn("/nowhere.gguf", self.refuse(1, "inspect", "/nowhere.gguf"))
         self.assertIn("vocabulary", self.refuse(1, "run", GOLDEN / "gguf/falcon.gguf", "hi"))
 
+    def test_a_model_that_is_not_supported_is_refused_in_one_line_that_names_the_file_once(self):
+        key = b"general.architecture" + struct.pack("<IQ", 8, len("llama"))
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "other.gguf")
+            file.write_bytes(Path(TOY).read_bytes().replace(key + b"llama", key + b"other"))
+            message = self.refuse(1, "run", file, "hi")
+        self.assertIn('architecture "other" is not supported', message)
+        self.assertEqual((message.count(str(file)), message.count("\n")), (1, 1), message)
+
     def test_a_file_that_cannot_be_read_has_status_1_whoever_reads_it(self):
         for command in (("run", TOY, "--prompt-file", "/nope"), ("perplexity", TOY, "--file", "/nope"),
                         ("template", model(), "--messages", "/nope"), ("run", TOY, "hi", "--config", "/nope"),
@@ -428,7 +437,7 @@ class Inspect(Cli):
                     file.write_bytes(content)
                     for command in (["inspect"], ["run", "--prompt", "hi"]):
                         message = self.refuse(1, command[0], file, *command[1:])
-                        self.assertIn("damaged.gguf", message)
+                        self.assertEqual(message.count("damaged.gguf"), 1, message)
                         self.assertEqual(message.count("\n"), 1, message)
 
     def test_no_text_of_a_file_steers_the_terminal(self):
