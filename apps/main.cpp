@@ -19,8 +19,8 @@ int main(int argc, char** argv) {
         apps::inspect_command(),    apps::kernels_command(),      apps::bench_roof_command(),
         apps::version_command(),    apps::bench_engine_command(), apps::bench_kernels_command()};
     const apps::ParsedCommand parsed = apps::parse_command_line(argc, argv, commands);
-    if (parsed.command == nullptr) return static_cast<int>(parsed.status);
-    const apps::ExitCode status = parsed.command->run(parsed.arguments);
+    const apps::ExitCode status =
+        parsed.command == nullptr ? parsed.status : parsed.command->run(parsed.arguments);
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
         return static_cast<int>(
             apps::fail({pagoda::base::ErrorCode::kIo, "standard output can't be written"}));

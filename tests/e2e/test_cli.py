@@ -98,6 +98,13 @@ class Usage(Cli):
         self.assertIn('architecture "other" is not supported', message)
         self.assertEqual((message.count(str(file)), message.count("\n")), (1, 1), message)
 
+    def test_output_that_cannot_be_written_has_status_1_also_of_the_help(self):
+        for command in (["--help"], ["run", "--help"], ["version"], ["serve", "--print-config"]):
+            with self.subTest(command), open("/dev/full", "wb") as full:
+                done = subprocess.run([os.environ["PAGODA_BIN"], *command], stdout=full, stderr=subprocess.PIPE,
+                                      timeout=COMMAND_SECONDS, env=environment_of_binary())
+                self.assertEqual((done.returncode, done.stderr), (1, b"pagoda: standard output can't be written\n"))
+
     def test_a_file_that_cannot_be_read_has_status_1_whoever_reads_it(self):
         for command in (("run", TOY, "--prompt-file", "/nope"), ("perplexity", TOY, "--file", "/nope"),
                         ("template", model(), "--messages", "/nope"), ("run", TOY, "hi", "--config", "/nope"),
