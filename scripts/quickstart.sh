@@ -61,7 +61,13 @@ if ! [ -f build/release/build.ninja ]; then
     # Tests need packages that serving does not; scripts/test.sh turns them on in the same tree.
     cmake --preset release -DPAGODA_TESTS=OFF >/dev/null
 fi
-ninja -C build/release -j "$(nproc)" --quiet pagoda
+# On a terminal ninja tells in one line how far it is.
+quiet=(--quiet)
+if [ -t 1 ]; then quiet=(); fi
+if [ -x "$pagoda" ]; then echo "building what has changed"; else echo "building (about 4 minutes on 2 cores)"; fi
+began=$SECONDS
+ninja -C build/release -j "$(nproc)" "${quiet[@]}" pagoda
+echo "built in $((SECONDS - began)) s"
 [ -n "$model" ] || model=$(bash scripts/fetch-model.sh)
 
 if [ "$serve" = no ]; then
