@@ -146,6 +146,12 @@ std::string yaml_value(const ConfigKey& key, const std::vector<std::string>& val
     return key.kind == KeyKind::kText ? base::Json(text).dump() : text;
 }
 
+// Of a key that this version gives no choice of.
+std::string_view limit_note(const ConfigKey& key) {
+    if (has_choice(key)) return "";
+    return key.offered == "|" ? "; not in this version" : "; the only value in this version";
+}
+
 std::string_view source_name(ConfigSource source) {
     constexpr std::array<std::string_view, 4> kNames = {"default", "file", "environment", "flag"};
     return kNames[static_cast<std::size_t>(source)];
@@ -303,8 +309,8 @@ std::string Config::to_yaml() const {
     std::string yaml;
     for (const ConfigKey& key : config_keys()) {
         const Setting& setting = settings_.find(key.name)->second;
-        yaml += fmt::format("{}: {}  # {}\n", key.name, yaml_value(key, setting.values),
-                            source_name(setting.source));
+        yaml += fmt::format("{}: {}  # {}{}\n", key.name, yaml_value(key, setting.values),
+                            source_name(setting.source), limit_note(key));
     }
     return yaml;
 }

@@ -221,6 +221,15 @@ TEST(Config, PrintsItselfAsYamlThatReadsBackEqual) {
         EXPECT_EQ(first->text(key.name), second->text(key.name)) << key.name;
 }
 
+TEST(Config, MarksWhatThisVersionDoesNotOfferWhenItPrintsItself) {
+    const std::string yaml = Config::load({})->to_yaml();
+    EXPECT_NE(yaml.find("uds: \"\"  # default; not in this version\n"), std::string::npos);
+    EXPECT_NE(
+        yaml.find("enable_prefix_caching: false  # default; the only value in this version\n"),
+        std::string::npos);
+    EXPECT_NE(yaml.find("kv_cache_dtype: auto  # default\n"), std::string::npos);
+}
+
 TEST(Config, MasksSecretsWhenItPrintsItself) {
     const auto config = Config::load({.flags = {{"api_keys", {"sk-one-secret,sk-two-secret"}}}});
     ASSERT_TRUE(config.ok());
