@@ -118,7 +118,9 @@ struct ThreadTeam::Impl {
 };
 
 ThreadTeam::ThreadTeam(int num_threads, std::unique_ptr<Impl> impl)
-    : num_threads_(num_threads), impl_(std::move(impl)) {}
+    : num_threads_(num_threads),
+      next_items_(std::make_unique<NextItem[]>(static_cast<std::size_t>(num_threads))),
+      impl_(std::move(impl)) {}
 
 ThreadTeam::ThreadTeam(int num_threads) : ThreadTeam(num_threads, std::make_unique<Impl>()) {
     CHECK(num_threads >= 1, "a thread team has at least one thread");
