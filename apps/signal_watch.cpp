@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <system_error>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -45,7 +45,7 @@ base::Status open_pipe() {
         return base::Error{base::ErrorCode::kResourceExhausted,
                            fmt::format("signals can't be watched, the system refuses a pipe: {}; "
                                        "raise the limit of open files (ulimit -n)",
-                                       std::generic_category().message(errno))};
+                                       std::strerror(errno))};
     CHECK(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0, "a pipe of ours can be made not to block");
     read_end.store(ends[0]);
     write_end.store(ends[1]);

@@ -221,7 +221,9 @@ class Service {
                                          .logger = &logger_,
                                          .clock = &base::system_clock()})
                       .value();
+        CHECK(answers_.start().ok(), "no thread for answers");
         context_ = {.engine = engine_.get(),
+                    .answers = &answers_,
                     .tokenizer = tokenizer_.get(),
                     .chat_template = template_.get(),
                     .model_names = {"letters"},
@@ -250,6 +252,7 @@ class Service {
     base::Logger logger_{{.level = base::LogLevel::kError}};
     std::unique_ptr<text::Tokenizer> tokenizer_;
     std::unique_ptr<text::ChatTemplate> template_;
+    api::AnswerThread answers_{logger_};
     std::unique_ptr<engine::Engine> engine_;
     api::ApiContext context_;
     http::Router router_;
