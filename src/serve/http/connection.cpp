@@ -293,6 +293,7 @@ void Connection::dispatch() {
     if (call.route->is_immediate) {
         pool.run(std::move(call));
     } else if (!pool.try_push(std::move(call))) {
+        if (state_.is_stopping.load()) return lose_reader(kServerStopped);
         exchange_->send(error_response(
             {.status = 503,
              .message = fmt::format("{} requests wait for a thread, the most allowed; try again",

@@ -186,19 +186,26 @@ TEST(Connection, ExtensionsAndTrailersOfChunksAreNoLargerThanAHeaderMayBe) {
 
 TEST(Connection, SmallBodiesPassWhereLargeOnesHaveTakenAllThereIs) {
     constexpr std::size_t kLarge = 200'000;
-    const TestServer server({.max_body_bytes = kLarge, .max_bodies_bytes = kLarge});
+    test::Gate gate;
+    const ServerOptions options{.max_body_bytes = kLarge, .max_bodies_bytes = kLarge};
+    const TestServer server(options, [&gate](Router& router) {
+        router.add({.method = "POST",
+                    .path = "/hold",
+                    .handler = [&gate](Request&&, const std::shared_ptr<ResponseWriter>& writer) {
+                        gate.wait();
+                        writer->send({.body = "held"});
+                    }});
+    });
     Client holder(server.port());
-    holder.send(header("/echo", "Content-Length: 200000\r\n") + std::string(kLarge - 1, 'x'));
-    // Until that has come.
-    for (int status = 0; status != 503;) {
-        Client large(server.port());
-        large.send(test::post("/echo", std::string(kLarge, 'y')));
-        status = status_of(large.answer());
-    }
+    holder.send(test::post("/hold", std::string(kLarge, 'x')));
+    gate.wait_for(1);
+    Client large(server.port());
+    large.send(test::post("/echo", std::string(kLarge, 'y')));
+    EXPECT_EQ(status_of(large.answer()), 503);
     Client small(server.port());
     small.send(test::post("/echo", "a question"));
     EXPECT_EQ(status_of(small.answer()), 200);
-    holder.send("x");
+    gate.open();
     EXPECT_EQ(status_of(holder.answer()), 200);
 }
 

@@ -28,9 +28,13 @@ base::Status HandlerPool::start() {
     return {};
 }
 
-void HandlerPool::stop() {
+void HandlerPool::close() {
     calls_.close();
     static_cast<void>(calls_.drain());
+}
+
+void HandlerPool::stop() {
+    close();
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
 }

@@ -36,7 +36,9 @@ class HandlerPool {
 
     // Fails when the system allows no more threads.
     [[nodiscard]] base::Status start();
-    // Waits for the handlers that run; calls that wait are dropped.
+    // Calls that wait are dropped, and no more are taken.
+    void close();
+    // That, and waits for the handlers that run.
     void stop();
 
     // False when too many wait; the call is then untouched.

@@ -106,7 +106,6 @@ void Server::Impl::turn_away(Tcp::socket& socket) {
 
 // On the listener's strand, so that no connection slips in between.
 void Server::Impl::close_connections() {
-    state.is_stopping.store(true);
     asio::post(listener.executor(), [this] {
         listener.close();
         for (const auto& entry : connections) {
@@ -163,6 +162,10 @@ std::size_t Server::num_pending() const {
 }
 
 void Server::stop() {
+    impl_->state.is_stopping.store(true);
+    // First of all: a handler that ends because its reader is closed must not begin the next.
+    impl_->pool.close();
+    impl_->large_pool.close();
     if (!impl_->threads.empty()) impl_->close_connections();
     impl_->pool.stop();
     impl_->large_pool.stop();
