@@ -94,7 +94,6 @@ base::Status Generation::check_scores(const std::vector<GenerationPrompt>& promp
         fields_.prompt_logprobs ? "prompt_logprobs" : "logprobs");
 }
 
-// Before any event.
 std::vector<engine::GenerateRequest> Generation::prepare(std::vector<GenerationPrompt> prompts) {
     const auto per_prompt = static_cast<std::size_t>(fields_.num_choices);
     prompts_.resize(prompts.size());

@@ -46,9 +46,13 @@ class Generation final : public std::enable_shared_from_this<Generation> {
 
   private:
     class PromptSink;
+    // Before any event:
     [[nodiscard]] base::Status check_scores(const std::vector<GenerationPrompt>& prompts) const;
     [[nodiscard]] std::vector<engine::GenerateRequest> prepare(
         std::vector<GenerationPrompt> prompts);
+    [[nodiscard]] engine::GenerateRequest request_for(std::size_t number,
+                                                      GenerationPrompt&& prompt);
+    // Takes the lock itself: events may come while it runs.
     [[nodiscard]] base::Status submit(std::vector<engine::GenerateRequest> requests);
     // Any thread.
     void on_event(std::size_t prompt, engine::TokenEvent&& event) noexcept;
@@ -56,8 +60,6 @@ class Generation final : public std::enable_shared_from_this<Generation> {
     // With mutex_ held:
     void take_event(std::size_t prompt, engine::TokenEvent&& event);
     void begin_stream();
-    [[nodiscard]] engine::GenerateRequest request_for(std::size_t number,
-                                                      GenerationPrompt&& prompt);
     [[nodiscard]] ChoiceState& choice_of(std::size_t prompt, int choice);
     void take(ChoiceState& state, engine::TokenEvent&& event);
     void take_held(std::size_t prompt);
@@ -85,12 +87,11 @@ class Generation final : public std::enable_shared_from_this<Generation> {
     std::vector<ChoiceState> choices_;  // [prompt * n + choice]
     // Events that came before the prompt's log-probabilities, which go first, did: by choice.
     std::vector<std::vector<engine::TokenEvent>> held_;
-    std::vector<base::RequestId> requests_;  // once they are known
+    std::vector<base::RequestId> requests_;  // once they are known; constant from then on
     std::size_t num_open_ = 0;
     bool has_begun_ = false;    // the head of a stream went out
     bool has_written_ = false;  // and a chunk
-    // Chunks that go out together: a reader's buffer is judged between writes.
-    std::string unwritten_;
+    std::string unwritten_;     // chunks of the event at hand, which go out together
 };
 
 }  // namespace pagoda::api
