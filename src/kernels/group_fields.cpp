@@ -21,18 +21,18 @@ std::uint8_t byte(int value) {
 }
 
 // The pair layout: value v of 32 is the low half of byte v, or the high half of byte v - 16.
-int pair_code(const std::uint8_t* qs, int v) {
-    return v < 16 ? qs[v] & 15 : qs[v - 16] >> 4;
-}
-
 void set_pair_codes(GroupFields& out, const std::uint8_t* qs) {
-    for (int v = 0; v < kGroup; ++v) out.code[v] = byte(pair_code(qs, v));
+    for (int v = 0; v < kGroup / 2; ++v) {
+        out.code[v] = byte(qs[v] & 15);
+        out.code[v + kGroup / 2] = byte(qs[v] >> 4);
+    }
 }
 
 // Pair codes with a fifth bit each.
 void set_five_bit_codes(GroupFields& out, const std::uint8_t* qs, const std::uint8_t* qh) {
+    set_pair_codes(out, qs);
     for (int v = 0; v < kGroup; ++v)
-        out.code[v] = byte(pair_code(qs, v) | ((qh[v / 8] >> (v % 8)) & 1) << 4);
+        out.code[v] = byte(out.code[v] | ((qh[v / 8] >> (v % 8)) & 1) << 4);
 }
 
 void fields(GroupFields& out, const tensor::BlockQ4_0& block) {
