@@ -146,7 +146,7 @@ class Requests(unittest.TestCase):
         self.server.get("/health")
         self.server.get("/v1/models/a%0Ainfo:%20request", {"x-api-key": KEY, "x-request-id": "logged-2"})
         deadline = time.monotonic() + 10
-        while "logged-2" not in self.server.output() and time.monotonic() < deadline:
+        while not all(name in self.server.output() for name in ("logged-1", "logged-2")) and time.monotonic() < deadline:
             threading.Event().wait(0.01)
         log = self.server.output()
         self.assertRegex(log, r"info: request method=POST path=/v1/completions status=200 ms=\d+ bytes=\d+ id=logged-1 client=key-[0-9a-f]{8}\n")
