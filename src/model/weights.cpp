@@ -41,11 +41,13 @@ class Binder {
   public:
     Binder(const Checkpoint& checkpoint, const kernels::Kernels& table)
         : checkpoint_(checkpoint), table_(table) {}
+    // Packs into the arena, which has what another Binder measured.
     Binder(const Checkpoint& checkpoint, const kernels::DeviceContext& device,
-           const LoadProgress& progress)
+           kernels::WeightArena& arena, const LoadProgress& progress)
         : checkpoint_(checkpoint),
           table_(*device.kernels),
           device_(&device),
+          arena_(&arena),
           progress_(progress),
           total_(checkpoint.tensor_bytes()) {}
 
@@ -64,9 +66,10 @@ class Binder {
             refuse(ErrorCode::kUnsupported, tensor, reason);
             return {};
         }
-        packed_bytes_ += kernels::packed_weight_bytes(table_, tensor.view);
+        const std::size_t bytes = kernels::packed_weight_bytes(table_, tensor.view);
+        arena_bytes_ += kernels::WeightArena::padded(bytes);
         if (device_ == nullptr) return {};
-        kernels::Weight weight(*device_, tensor.view, rounding);
+        kernels::Weight weight(*device_, tensor.view, arena_->take(bytes), rounding);
         done_ += tensor.view.bytes;
         if (checkpoint_.storage) checkpoint_.storage->release(tensor.view.data, tensor.view.bytes);
         if (progress_) progress_(done_, total_);
@@ -77,7 +80,7 @@ class Binder {
     Vector vector(const std::string& name, std::int64_t size, Presence presence) {
         const CheckpointTensor* tensor = find(name, {size}, presence);
         if (tensor == nullptr || fault_) return {};
-        packed_bytes_ += static_cast<std::uint64_t>(size) * sizeof(float);
+        vector_bytes_ += static_cast<std::uint64_t>(size) * sizeof(float);
         if (device_ == nullptr) return {};
         Vector values(static_cast<std::size_t>(size));
         table_.dequantize({.dtype = tensor->view.dtype,
@@ -138,14 +141,17 @@ class Binder {
     }
 
     [[nodiscard]] const Checkpoint& checkpoint() const { return checkpoint_; }
-    [[nodiscard]] std::uint64_t packed_bytes() const { return packed_bytes_; }
+    [[nodiscard]] std::uint64_t arena_bytes() const { return arena_bytes_; }
+    [[nodiscard]] std::uint64_t bytes() const { return arena_bytes_ + vector_bytes_; }
 
   private:
     const Checkpoint& checkpoint_;
     const kernels::Kernels& table_;
     const kernels::DeviceContext* device_ = nullptr;  // null: measure only
+    kernels::WeightArena* arena_ = nullptr;
     LoadProgress progress_;
-    std::uint64_t done_ = 0, total_ = 0, packed_bytes_ = 0;
+    std::uint64_t done_ = 0, total_ = 0;                // of the file
+    std::uint64_t arena_bytes_ = 0, vector_bytes_ = 0;  // packed
     std::unordered_set<const CheckpointTensor*> used_;
     std::optional<Error> fault_;
 };
@@ -216,9 +222,19 @@ DecoderWeights bind_all(Binder& binder, const DecoderSpec& spec) {
 base::Result<DecoderWeights> load_weights(const Checkpoint& checkpoint, const DecoderSpec& spec,
                                           const kernels::DeviceContext& device,
                                           const LoadProgress& progress) {
-    Binder binder(checkpoint, device, progress);
+    Binder measured(checkpoint, *device.kernels);
+    static_cast<void>(bind_all(measured, spec));
+    if (auto status = measured.finish(); !status) return std::move(status).error();
+    auto arena = kernels::WeightArena::try_allocate(measured.arena_bytes());
+    if (!arena)
+        return Error{ErrorCode::kResourceExhausted,
+                     fmt::format("{}: the system does not give the {} bytes of the packed weights",
+                                 checkpoint.path, measured.arena_bytes()),
+                     {}};
+    Binder binder(checkpoint, device, *arena, progress);
     DecoderWeights weights = bind_all(binder, spec);
     if (auto status = binder.finish(); !status) return std::move(status).error();
+    weights.arena = std::move(arena);
     return weights;
 }
 
@@ -227,7 +243,7 @@ base::Result<std::uint64_t> measure_weights(const Checkpoint& checkpoint, const 
     Binder binder(checkpoint, kernels);
     static_cast<void>(bind_all(binder, spec));
     if (auto status = binder.finish(); !status) return std::move(status).error();
-    return binder.packed_bytes();
+    return binder.bytes();
 }
 
 }  // namespace pagoda::model

@@ -4,12 +4,13 @@
 // `embedding` borrows from the checkpoint's storage, which whoever keeps the weights keeps too.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "formats/checkpoint.h"
-#include "kernels/ops/linear.h"
+#include "kernels/ops/weight.h"
 #include "model/decoder_spec.h"
 #include "model/model.h"
 
@@ -31,6 +32,7 @@ struct LayerWeights {
 };
 
 struct DecoderWeights {
+    std::optional<kernels::WeightArena> arena;  // that the layers' weights lie in
     tensor::TensorView embedding;  // [vocab, hidden], as stored; borrowed from the file's mapping
     std::vector<LayerWeights> layers;
     Vector output_norm;

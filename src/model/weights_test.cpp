@@ -72,6 +72,37 @@ TEST(Weights, SmallTensorsMayHaveAnyWeightType) {
     EXPECT_EQ(fault(toy).message, "");
 }
 
+TEST(Weights, OfAModelLieInOneArenaThatIsAsLargeAsMeasured) {
+    ToyCheckpoint toy;
+    const auto spec = read_decoder_spec(toy.file());
+    ASSERT_TRUE(spec.ok());
+    base::ThreadTeam team(2);
+    for (const kernels::Kernels& variant : kernels::all_variants()) {
+        if (!contains(kernels::detect_cpu_features(), variant.required)) continue;
+        const auto weights =
+            load_weights(toy.file(), *spec, {.kernels = &variant, .team = &team}, {});
+        ASSERT_TRUE(weights.ok()) << weights.error().message;
+        std::vector<const kernels::Weight*> all;
+        std::size_t vectors = weights->output_norm.size();
+        for (const LayerWeights& layer : weights->layers) {
+            for (const LinearWeight* linear :
+                 {&layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down})
+                all.push_back(&linear->weight);
+            vectors += layer.attention_norm.size() + layer.ffn_norm.size();
+        }
+        all.push_back(&weights->head.weight);
+        const std::byte* expected = all.front()->view().data;
+        std::size_t taken = 0;
+        for (const kernels::Weight* weight : all) {
+            EXPECT_EQ(weight->view().data, expected);
+            taken += kernels::WeightArena::padded(weight->bytes());
+            expected = all.front()->view().data + taken;
+        }
+        EXPECT_EQ(weights->arena->bytes(), taken);
+        EXPECT_EQ(*measure_weights(toy.file(), *spec, variant), taken + vectors * sizeof(float));
+    }
+}
+
 TEST(Weights, AMissingTensorIsNamed) {
     ToyCheckpoint toy;
     toy.drop_tensor("blk.0.ffn_up.weight");

@@ -1,54 +1,17 @@
 #pragma once
-// Linear layers over packed weights. Weight owns the packed bytes; Activations are rows prepared
-// once and shared by the layers that read them (Q, K, V; gate, up). Engine thread only.
+// Linear layers over packed weights (weight.h). Activations are rows prepared once and shared by
+// the layers that read them (Q, K, V; gate, up). Engine thread only.
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "base/result.h"
 #include "kernels/ops/device_context.h"
+#include "kernels/ops/weight.h"
 #include "tensor/aligned_buffer.h"
 #include "tensor/tensor_view.h"
 
 namespace pagoda::kernels {
-
-// How finely int8 activations are rounded where they meet a weight.
-enum class Rounding : std::uint8_t {
-    kOnce,
-    // What the first rounding lost is rounded to int8 again and multiplied in a second pass over
-    // the same cached tile. For the layers whose inputs cost the most quality in small models
-    // (README.md); above kMaxTwiceRoundedInputs inputs it is the same as kOnce.
-    kTwice,
-};
-inline constexpr std::int64_t kMaxTwiceRoundedInputs = 1024;
-
-class Weight {
-  public:
-    Weight() = default;
-    // source: [out, in]. Packs on all threads. REQUIRES: a type and K that supports_weight().
-    Weight(const DeviceContext& device, const tensor::TensorView& source,
-           Rounding rounding = Rounding::kOnce);
-
-    [[nodiscard]] bool empty() const { return view_.data == nullptr; }
-    [[nodiscard]] const PackedWeightView& view() const { return view_; }
-    [[nodiscard]] std::int64_t out_features() const { return view_.out_features; }
-    [[nodiscard]] std::int64_t in_features() const { return view_.in_features; }
-    [[nodiscard]] std::size_t bytes() const { return packed_.bytes(); }
-    [[nodiscard]] Rounding rounding() const { return rounding_; }
-
-  private:
-    tensor::AlignedBuffer packed_;
-    PackedWeightView view_;
-    Rounding rounding_ = Rounding::kOnce;
-};
-
-// Error that names the value and the limit when a weight of that type and size can't be packed.
-[[nodiscard]] base::Status supports_weight(const Kernels& kernels,
-                                           const tensor::TensorView& source);
-// Bytes a Weight of that source takes, for planning.
-[[nodiscard]] std::size_t packed_weight_bytes(const Kernels& kernels,
-                                              const tensor::TensorView& source);
 
 // Rows of activations [rows, cols] with their int8 form made on demand. Buffers are allocated once
 // for the largest use.
