@@ -1,5 +1,8 @@
 #include "base/log.h"
 
+#include <string>
+
+#include <fmt/core.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
@@ -34,6 +37,43 @@ std::optional<Enum> parse_name(std::string_view names, std::string_view name) {
     }
 }
 
+// A field's text in a text line: visible ASCII but for the characters that could end or fake one.
+std::string field_text(std::string_view text) {
+    constexpr std::size_t kLongest = 256;
+    if (text.empty()) return "-";
+    std::string result;
+    for (const char c : text) {
+        if (result.size() >= kLongest) return result + "...";
+        if (c > ' ' && c < '\x7f' && c != '"' && c != '%' && c != '=')
+            result.push_back(c);
+        else
+            result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+    return result;
+}
+
+std::string event_text(std::string_view name, std::span<const LogField> fields) {
+    std::string line(name);
+    for (const LogField& field : fields) {
+        const auto* number = std::get_if<std::int64_t>(&field.value);
+        line +=
+            fmt::format(" {}={}", field.name,
+                        number != nullptr ? std::to_string(*number)
+                                          : field_text(std::get<std::string_view>(field.value)));
+    }
+    return line;
+}
+
+// The members of an object, without its braces: the message first.
+std::string event_members(std::string_view name, std::span<const LogField> fields) {
+    std::string members = Json(name).dump();
+    for (const LogField& field : fields)
+        members += fmt::format(
+            ",{}:{}", Json(field.name).dump(),
+            std::visit([](const auto& value) { return Json(value).dump(); }, field.value));
+    return members;
+}
+
 }  // namespace
 
 std::optional<LogLevel> parse_log_level(std::string_view name) {
@@ -65,11 +105,20 @@ bool Logger::enabled(LogLevel level) const {
     return level >= impl_->options.level;
 }
 
+// Nothing that comes from outside can forge a line or speak to a terminal.
 void Logger::write(LogLevel level, std::string_view message) {
     if (!enabled(level)) return;
     const bool json = impl_->options.format == LogFormat::kJson;
-    // Nothing that comes from outside can forge a line or speak to a terminal.
-    const std::string line = json ? terminal_json(Json(message).dump()) : terminal_line(message);
+    put(level, json ? terminal_json(Json(message).dump()) : terminal_line(message));
+}
+
+void Logger::event(LogLevel level, std::string_view name, std::span<const LogField> fields) {
+    if (!enabled(level)) return;
+    const bool json = impl_->options.format == LogFormat::kJson;
+    put(level, json ? terminal_json(event_members(name, fields)) : event_text(name, fields));
+}
+
+void Logger::put(LogLevel level, std::string_view line) {
     impl_->logger.log(library_level(level), spdlog::string_view_t(line.data(), line.size()));
 }
 

@@ -1,10 +1,13 @@
 #pragma once
-// Logging to standard error, as text or JSON lines. A Logger is passed down from main(); there is
-// no global one. Thread-safe. No prompt text is ever logged.
+// Logging to standard error, as text or JSON lines: a message, or an event with fields. A Logger is
+// passed down from main(); there is no global one. Thread-safe. No prompt text is ever logged.
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <variant>
 
 namespace pagoda::base {
 
@@ -16,6 +19,11 @@ inline constexpr std::string_view kLogFormatNames = "text|json";
 // Nothing for what is no such name.
 [[nodiscard]] std::optional<LogLevel> parse_log_level(std::string_view name);
 [[nodiscard]] std::optional<LogFormat> parse_log_format(std::string_view name);
+
+struct LogField {
+    std::string_view name;  // not one of time, level and message
+    std::variant<std::string_view, std::int64_t> value;
+};
 
 class Logger {
   public:
@@ -32,10 +40,15 @@ class Logger {
     void info(std::string_view message) { write(LogLevel::kInfo, message); }
     void warning(std::string_view message) { write(LogLevel::kWarning, message); }
     void error(std::string_view message) { write(LogLevel::kError, message); }
+    // Text: "name field=value field=value", where a value has no blanks, controls, quotes, '=' or
+    // '%' of its own (they are percent-encoded), is cut at 256 bytes, and "-" when empty. JSON: the
+    // name is the message, every field a member.
+    void event(LogLevel level, std::string_view name, std::span<const LogField> fields);
     [[nodiscard]] bool enabled(LogLevel level) const;
 
   private:
     void write(LogLevel level, std::string_view message);
+    void put(LogLevel level, std::string_view line);
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };

@@ -24,10 +24,8 @@ struct RequestRecord {
     std::uint64_t bytes = 0;  // written to the reader, heads included
 };
 
-// "request method=GET path=/v1/models status=200 ms=3 bytes=512 id=req-1 client=key-01". Values
-// hold neither blanks nor controls: what could end one, or speak to a terminal, is percent-encoded.
-[[nodiscard]] std::string request_line(const RequestRecord& record, std::chrono::milliseconds took);
-// At info level, quiet requests at debug level.
+// "request method=GET path=/v1/models status=200 ms=3 bytes=512 id=req-1 client=key-01", or these
+// as members of a JSON line; at info level, quiet requests at debug level.
 void log_request(base::Logger& logger, const RequestRecord& record);
 
 }  // namespace pagoda::http

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "serve/http/client_for_test.h"
 
 namespace pagoda::http {
@@ -29,6 +30,14 @@ void expect_line(const std::string& log, std::string_view part) {
     EXPECT_NE(log.find(part), std::string::npos) << part << "\n" << log;
 }
 
+// The line of a record, without its time.
+std::string line_of(const RequestRecord& record, base::LogFormat format) {
+    testing::internal::CaptureStderr();
+    base::Logger logger({.format = format});
+    log_request(logger, record);
+    return testing::internal::GetCapturedStderr();
+}
+
 TEST(RequestLog, ALineSaysWhoAskedForWhatAndHowItEnded) {
     const RequestRecord record{.method = "POST",
                                .path = "/v1/chat/completions",
@@ -36,9 +45,16 @@ TEST(RequestLog, ALineSaysWhoAskedForWhatAndHowItEnded) {
                                .client = "key-0a1b2c3d",
                                .status = 200,
                                .bytes = 4711};
-    EXPECT_EQ(request_line(record, std::chrono::milliseconds(12)),
-              "request method=POST path=/v1/chat/completions status=200 ms=12 bytes=4711 id=req-1 "
-              "client=key-0a1b2c3d");
+    const std::string text = line_of(record, base::LogFormat::kText);
+    expect_line(text, " info: request method=POST path=/v1/chat/completions status=200 ms=");
+    expect_line(text, " bytes=4711 id=req-1 client=key-0a1b2c3d\n");
+    const auto json = base::Json::parse(line_of(record, base::LogFormat::kJson));
+    ASSERT_TRUE(json.ok());
+    EXPECT_EQ(json->find("message")->as_string(), "request");
+    EXPECT_EQ(json->find("path")->as_string(), "/v1/chat/completions");
+    EXPECT_EQ(json->find("status")->as_int(), 200);
+    EXPECT_EQ(json->find("bytes")->as_int(), 4711);
+    EXPECT_EQ(json->find("client")->as_string(), "key-0a1b2c3d");
 }
 
 TEST(RequestLog, NothingFromOutsideEndsAValueOrALine) {
@@ -46,11 +62,17 @@ TEST(RequestLog, NothingFromOutsideEndsAValueOrALine) {
                                .path = "/a b\r\nrequest status=200\x1b[2J\xe2\x80\xae%",
                                .id = "x=y",
                                .status = 404};
-    EXPECT_EQ(request_line(record, std::chrono::milliseconds(0)),
-              "request method=G%22T path=/a%20b%0D%0Arequest%20status%3D200%1B[2J%E2%80%AE%25 "
-              "status=404 ms=0 bytes=0 id=x%3Dy client=-");
+    const std::string text = line_of(record, base::LogFormat::kText);
+    expect_line(text,
+                "request method=G%22T path=/a%20b%0D%0Arequest%20status%3D200%1B[2J%E2%80%AE%25 "
+                "status=404 ms=");
+    expect_line(text, " bytes=0 id=x%3Dy client=-\n");
+    const auto json = base::Json::parse(line_of(record, base::LogFormat::kJson));
+    ASSERT_TRUE(json.ok());
+    EXPECT_EQ(json->find("method")->as_string(), record.method);
+    EXPECT_EQ(json->find("path")->as_string(), record.path);
     const RequestRecord longest{.path = std::string(100'000, 'a')};
-    EXPECT_LT(request_line(longest, std::chrono::milliseconds(0)).size(), 400U);
+    EXPECT_LT(line_of(longest, base::LogFormat::kText).size(), 400U);
 }
 
 TEST(RequestLog, EveryFinishedRequestLeavesOneLine) {
