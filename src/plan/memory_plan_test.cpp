@@ -26,20 +26,21 @@ TEST(MemoryPlan, KvTakesWhatIsLeftAndNoMore) {
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     EXPECT_LE(plan->weights_bytes + plan->workspace_bytes + plan->other_bytes + plan->kv_bytes,
               1024 * kMiB);
-    EXPECT_EQ(plan->group_blocks[0], 1024 - 100 - 20 - 72);
+    EXPECT_EQ(plan->group_blocks[0], 1024 - 100 - 20 - 264);
     EXPECT_EQ(plan->max_model_len, 8192);
     EXPECT_FALSE(plan->max_model_len_lowered);
 }
 
-TEST(MemoryPlan, HasRoomForWhatIsResidentAlreadyAndForQueuesBodiesAndText) {
+TEST(MemoryPlan, HasRoomForWhatIsResidentAlreadyAndForQueuesBodiesTextAndHandling) {
     MemoryBudget asked = budget(1024 * kMiB);
     asked.in_use_bytes = 10 * kMiB;
     const auto plan = make_memory_plan(full_attention(), asked);
     ASSERT_TRUE(plan.ok());
-    EXPECT_EQ(kProcessShares.sum(), 72 * kMiB);
+    EXPECT_EQ(kProcessShares.sum(), 264 * kMiB);
     EXPECT_EQ(plan->other_bytes, 10 * kMiB + kProcessShares.queue_bytes +
                                      kProcessShares.bodies_bytes +
-                                     kProcessShares.small_bodies_bytes + kProcessShares.text_bytes);
+                                     kProcessShares.small_bodies_bytes + kProcessShares.text_bytes +
+                                     kProcessShares.handling_bytes);
 }
 
 TEST(MemoryPlan, KvIsNoLargerThanAllSequencesCanUse) {
@@ -49,7 +50,7 @@ TEST(MemoryPlan, KvIsNoLargerThanAllSequencesCanUse) {
 }
 
 TEST(MemoryPlan, AnAutomaticLengthIsLoweredToWhatFits) {
-    const auto plan = make_memory_plan(full_attention(), budget(292 * kMiB));
+    const auto plan = make_memory_plan(full_attention(), budget(484 * kMiB));
     ASSERT_TRUE(plan.ok());
     EXPECT_TRUE(plan->max_model_len_lowered);
     EXPECT_EQ(plan->max_model_len, 100 * 32);
@@ -57,7 +58,7 @@ TEST(MemoryPlan, AnAutomaticLengthIsLoweredToWhatFits) {
 }
 
 TEST(MemoryPlan, AnExplicitLengthThatCanNotFitIsRefusedWithBothNumbers) {
-    MemoryBudget asked = budget(292 * kMiB);
+    MemoryBudget asked = budget(484 * kMiB);
     asked.max_model_len = 4096;
     const auto plan = make_memory_plan(full_attention(), asked);
     ASSERT_FALSE(plan.ok());
@@ -69,7 +70,7 @@ TEST(MemoryPlan, AnExplicitLengthThatCanNotFitIsRefusedWithBothNumbers) {
 }
 
 TEST(MemoryPlan, AModelThatDoesNotFitIsRefused) {
-    const auto plan = make_memory_plan(full_attention(), budget(150 * kMiB));
+    const auto plan = make_memory_plan(full_attention(), budget(350 * kMiB));
     ASSERT_FALSE(plan.ok());
     EXPECT_EQ(plan.error().code, base::ErrorCode::kResourceExhausted);
     EXPECT_NE(plan.error().message.find("100 MiB"), std::string::npos);
@@ -100,7 +101,7 @@ TEST(MemoryPlan, AWindowedGroupHasNoMoreBlocksThanTheFullOne) {
     model::ModelSizes sizes = full_attention();
     sizes.groups = {{.window = 8000, .layers = {0}}, {.window = 0, .layers = {1}}};
     sizes.block_bytes = {kMiB, kMiB};
-    const auto plan = make_memory_plan(sizes, budget(292 * kMiB));
+    const auto plan = make_memory_plan(sizes, budget(484 * kMiB));
     ASSERT_TRUE(plan.ok());
     EXPECT_EQ(plan->group_blocks, (std::vector<std::int64_t>{50, 50}));
 }
