@@ -26,14 +26,6 @@ bool is_greedy(const SamplingParams& params) {
     return params.temperature < kGreedyBelowTemperature;
 }
 
-std::vector<base::TokenId> sorted_union(std::vector<base::TokenId> first,
-                                        const std::vector<base::TokenId>& second) {
-    first.insert(first.end(), second.begin(), second.end());
-    std::sort(first.begin(), first.end());
-    first.erase(std::unique(first.begin(), first.end()), first.end());
-    return first;
-}
-
 void check_in_vocab(std::span<const base::TokenId> tokens, std::int64_t vocab_size) {
     for (const base::TokenId token : tokens) {
         CHECK(token >= 0 && token < vocab_size, "a token is outside the vocabulary");
@@ -41,7 +33,7 @@ void check_in_vocab(std::span<const base::TokenId> tokens, std::int64_t vocab_si
 }
 
 // logits: overwritten.
-base::TokenId draw(const SamplingParams& params, std::int64_t position, std::span<float> logits,
+base::TokenId draw(const SamplingParams& params, double share, std::span<float> logits,
                    float peak) {
     Candidates candidates(logits);
     for (const CandidateFilter& filter : logit_filters()) {
@@ -51,7 +43,6 @@ base::TokenId draw(const SamplingParams& params, std::int64_t position, std::spa
     for (const CandidateFilter& filter : weight_filters()) {
         if (filter.is_wanted(params)) filter.apply(params, candidates);
     }
-    const double share = uniform_at(params.seed, static_cast<std::uint64_t>(position));
     return candidates.token(pick_by_mass(candidates.values(), share));
 }
 
@@ -87,21 +78,33 @@ std::int64_t rank_of(std::span<const float> logits, std::size_t token) {
 
 }  // namespace
 
+std::vector<base::TokenId> held_back_tokens(const SamplingParams& params,
+                                            std::span<const base::TokenId> end_tokens) {
+    if (params.min_tokens == 0) return {};
+    std::vector<base::TokenId> tokens = params.stop_token_ids;
+    tokens.insert(tokens.end(), end_tokens.begin(), end_tokens.end());
+    return tokens;
+}
+
 struct Sampler::State {
     TokenHistory history;
-    std::vector<base::TokenId> held_back;
+    std::shared_ptr<const std::vector<base::TokenId>> held_back;
+    std::uint64_t seed = 0;
     std::int64_t vocab_size = 0;
     std::int64_t num_outputs = 0;
 };
 
-Sampler::Sampler(SamplingParams params, std::span<const base::TokenId> prompt,
-                 std::vector<base::TokenId> end_tokens, std::int64_t vocab_size)
+Sampler::Sampler(std::shared_ptr<const SamplingParams> params, std::uint64_t seed,
+                 std::span<const base::TokenId> prompt,
+                 std::shared_ptr<const std::vector<base::TokenId>> held_back,
+                 std::int64_t vocab_size)
     : params_(std::move(params)), state_(std::make_unique<State>()) {
+    state_->seed = seed;
     state_->vocab_size = vocab_size;
-    state_->held_back = sorted_union(std::move(end_tokens), params_.stop_token_ids);
-    check_in_vocab(state_->held_back, vocab_size);
+    state_->held_back = std::move(held_back);
+    check_in_vocab(*state_->held_back, vocab_size);
     check_in_vocab(prompt, vocab_size);
-    if (params_.repetition_penalty != 1.0) state_->history.add_prompt(prompt);
+    if (params_->repetition_penalty != 1.0) state_->history.add_prompt(prompt);
 }
 
 Sampler::~Sampler() = default;
@@ -111,7 +114,7 @@ Sampler& Sampler::operator=(Sampler&&) noexcept = default;
 void Sampler::accept(base::TokenId token) {
     CHECK(token >= 0 && token < state_->vocab_size, "an output token is outside the vocabulary");
     ++state_->num_outputs;
-    if (counts_history(params_)) state_->history.add_output(token);
+    if (counts_history(*params_)) state_->history.add_output(token);
 }
 
 SampledToken Sampler::sample(std::span<const float> logits, std::int64_t position,
@@ -122,7 +125,7 @@ SampledToken Sampler::sample(std::span<const float> logits, std::int64_t positio
     if (!is_usable(peak)) return {.fault = SamplingFault::kNotFinite};
 
     const std::span<float> edited = scratch.first(logits.size());
-    const EditContext context{params_, state_->history, state_->held_back, state_->num_outputs};
+    const EditContext context{*params_, state_->history, *state_->held_back, state_->num_outputs};
     bool is_edited = false;
     for (const LogitEdit& edit : logit_edits()) {
         if (!edit.is_wanted(context)) continue;
@@ -134,14 +137,16 @@ SampledToken Sampler::sample(std::span<const float> logits, std::int64_t positio
     if (!is_usable(peak)) return {.fault = SamplingFault::kNoToken};
 
     SampledToken sampled;
-    if (is_greedy(params_)) {
+    if (is_greedy(*params_)) {
         const std::span<const float> row = is_edited ? std::span<const float>(edited) : logits;
         sampled.token = static_cast<base::TokenId>(find_first(row, peak.value));
     } else {
         if (!is_edited) std::copy(logits.begin(), logits.end(), edited.begin());
-        sampled.token = draw(params_, position, edited, peak.value);
+        const double share = uniform_at(state_->seed, static_cast<std::uint64_t>(position));
+        sampled.token = draw(*params_, share, edited, peak.value);
     }
-    if (params_.logprobs) sampled.logprob = token_logprob(logits, sampled.token, *params_.logprobs);
+    if (params_->logprobs)
+        sampled.logprob = token_logprob(logits, sampled.token, *params_->logprobs);
     return sampled;
 }
 

@@ -40,11 +40,17 @@ struct SampledToken {
     std::optional<SamplingFault> fault;
 };
 
+// What min_tokens forbids, if it forbids anything: all tokens that would end the answer.
+[[nodiscard]] std::vector<base::TokenId> held_back_tokens(
+    const SamplingParams& params, std::span<const base::TokenId> end_tokens);
+
 class Sampler {
   public:
-    // prompt: for the repetition penalty. end_tokens: what min_tokens holds back.
-    Sampler(SamplingParams params, std::span<const base::TokenId> prompt,
-            std::vector<base::TokenId> end_tokens, std::int64_t vocab_size);
+    // The sequences of a request share `params` and `held_back` (held_back_tokens()). Their own is
+    // `seed`, which stands for that of the params. prompt: for the repetition penalty.
+    Sampler(std::shared_ptr<const SamplingParams> params, std::uint64_t seed,
+            std::span<const base::TokenId> prompt,
+            std::shared_ptr<const std::vector<base::TokenId>> held_back, std::int64_t vocab_size);
     ~Sampler();
     Sampler(Sampler&&) noexcept;
     Sampler& operator=(Sampler&&) noexcept;
@@ -56,10 +62,8 @@ class Sampler {
     // The token is part of the output now (penalties and min_tokens count it).
     void accept(base::TokenId token);
 
-    [[nodiscard]] const SamplingParams& params() const { return params_; }
-
   private:
-    SamplingParams params_;
+    std::shared_ptr<const SamplingParams> params_;
     struct State;
     std::unique_ptr<State> state_;
 };

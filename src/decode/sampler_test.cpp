@@ -32,8 +32,11 @@ SamplingParams seeded(std::uint64_t seed) {
 
 Sampler make_sampler(const SamplingParams& params, std::size_t vocab_size,
                      std::vector<base::TokenId> prompt = {},
-                     std::vector<base::TokenId> end_tokens = {}) {
-    return Sampler(params, prompt, std::move(end_tokens), static_cast<std::int64_t>(vocab_size));
+                     const std::vector<base::TokenId>& end_tokens = {}) {
+    return Sampler(
+        std::make_shared<const SamplingParams>(params), params.seed, prompt,
+        std::make_shared<const std::vector<base::TokenId>>(held_back_tokens(params, end_tokens)),
+        static_cast<std::int64_t>(vocab_size));
 }
 
 SampledToken sample(const Sampler& sampler, const std::vector<float>& logits,

@@ -27,7 +27,8 @@ std::int64_t bytes_of(const std::vector<T>& values) {
 
 std::int64_t bytes_of(const SequenceInput& input) {
     return bytes_of(input.prompt) + bytes_of(input.sampling.logit_bias) +
-           bytes_of(input.sampling.stop_token_ids) + bytes_of(input.stop.stop_tokens);
+           bytes_of(input.sampling.stop_token_ids) + bytes_of(input.stop.stop_tokens) +
+           bytes_of(input.held_back);
 }
 
 }  // namespace
@@ -121,8 +122,10 @@ std::shared_ptr<const SequenceInput> Engine::make_input(GenerateRequest& request
         const auto ends = tokenizer_.end_of_generation_ids();
         stop.end_tokens.assign(ends.begin(), ends.end());
     }
-    return std::make_shared<const SequenceInput>(
-        SequenceInput{std::move(request.prompt), request.sampling, std::move(stop)});
+    std::vector<base::TokenId> held_back =
+        decode::held_back_tokens(request.sampling, stop.end_tokens);
+    return std::make_shared<const SequenceInput>(SequenceInput{
+        std::move(request.prompt), request.sampling, std::move(stop), std::move(held_back)});
 }
 
 // What is expensive is made here, on the caller's thread, and once for all sequences.

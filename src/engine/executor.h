@@ -20,6 +20,7 @@ struct SequenceInput {
     std::vector<base::TokenId> prompt;
     decode::SamplingParams sampling;
     decode::StopRules stop;
+    std::vector<base::TokenId> held_back;  // by min_tokens: all that would end an answer
 };
 
 // What an executor needs to know of a sequence, once, with the first plan that has it.

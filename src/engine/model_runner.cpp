@@ -28,20 +28,10 @@ std::optional<FinishReason> finish_reason(decode::StopRules::Verdict verdict) {
 struct ModelRunner::KnownSequence {
     KnownSequence(NewSequence&& from, std::int64_t vocab, std::size_t num_groups)
         : input(std::move(from.input)),
-          sampler(params_of(from, *input), input->prompt, all_end_tokens(input->stop), vocab),
+          is_prompt_scored(from.is_prompt_scored && input->sampling.prompt_logprobs.has_value()),
+          sampler({input, &input->sampling}, from.seed, input->prompt, {input, &input->held_back},
+                  vocab),
           tables(num_groups) {}
-
-    static decode::SamplingParams params_of(const NewSequence& from, const SequenceInput& input) {
-        decode::SamplingParams params = input.sampling;
-        params.seed = from.seed;
-        if (!from.is_prompt_scored) params.prompt_logprobs.reset();
-        return params;
-    }
-    static std::vector<base::TokenId> all_end_tokens(const decode::StopRules& rules) {
-        std::vector<base::TokenId> ids = rules.end_tokens;
-        ids.insert(ids.end(), rules.stop_tokens.begin(), rules.stop_tokens.end());
-        return ids;
-    }
 
     [[nodiscard]] std::int64_t num_prompt() const { return std::ssize(input->prompt); }
     [[nodiscard]] std::int64_t num_tokens() const { return num_prompt() + std::ssize(output); }
@@ -60,6 +50,7 @@ struct ModelRunner::KnownSequence {
     }
 
     std::shared_ptr<const SequenceInput> input;  // owners: see NewSequence
+    const bool is_prompt_scored;
     std::vector<base::TokenId> output;
     decode::Sampler sampler;
     std::vector<std::vector<std::int32_t>> tables;  // [group] block of positions [32 i, 32 i + 32)
@@ -152,7 +143,7 @@ void ModelRunner::add_rows(const sched::SequencePlan& part, std::size_t entry,
     slice.block_tables.assign(sequence.tables.begin(), sequence.tables.end());
     sequence.append_tokens(part.first_position, end, tokens_);
 
-    if (sequence.sampler.params().prompt_logprobs) {
+    if (sequence.is_prompt_scored) {
         // The row of position p predicts the token at p + 1.
         std::size_t scored = 0;
         for (std::int64_t next = std::max(part.first_position + 1, sequence.num_prompt_scored);
@@ -203,16 +194,16 @@ std::optional<decode::SamplingFault> ModelRunner::evaluate_row(const LogitRow& r
                                                                std::span<const float> logits,
                                                                std::span<float> scratch,
                                                                StepOutput& output) const {
-    const decode::Sampler& sampler = active_[row.entry]->sampler;
+    const KnownSequence& sequence = *active_[row.entry];
     SequenceDetails& details = output.details[row.entry];
     if (row.prompt_target) {
-        auto scored =
-            decode::token_logprob(logits, *row.prompt_target, *sampler.params().prompt_logprobs);
+        auto scored = decode::token_logprob(logits, *row.prompt_target,
+                                            *sequence.input->sampling.prompt_logprobs);
         if (!scored) return decode::SamplingFault::kNotFinite;
         details.prompt_logprobs[row.output] = std::move(*scored);
         return std::nullopt;
     }
-    decode::SampledToken sampled = sampler.sample(logits, row.position, scratch);
+    decode::SampledToken sampled = sequence.sampler.sample(logits, row.position, scratch);
     if (sampled.fault) return sampled.fault;
     output.result.sequences[row.entry].tokens.push_back(sampled.token);
     if (sampled.logprob) details.logprobs.push_back(std::move(*sampled.logprob));
