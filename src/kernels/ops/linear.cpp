@@ -1,8 +1,6 @@
 #include "kernels/ops/linear.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include <fmt/core.h>
 
@@ -10,8 +8,6 @@
 
 namespace pagoda::kernels {
 namespace {
-
-using tensor::DType;
 
 constexpr std::int64_t kItemsPerThread = 6;        // so that no thread waits long at the end
 constexpr std::int64_t kMinItemBytes = 16 * 1024;  // for one row: what is worth an atomic
@@ -24,34 +20,6 @@ constexpr std::int64_t kTwiceReadBytes =
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
-}
-
-bool uses_int8(const DeviceContext& device, const Weight& weight) {
-    return device.activation_mode == ActivationMode::kAuto &&
-           tensor::info(weight.view().dtype).is_quantized;
-}
-
-bool rounds_twice(const DeviceContext& device, const Weight& weight) {
-    return weight.rounding() == Rounding::kTwice && uses_int8(device, weight);
-}
-
-// What rounding a group to int8 loses (the rule of QuantizeArgs). Nothing where the group has no
-// finite scale: the first rounding has spoken for it.
-void residual_of_group(const float* in, float* out) {
-    float largest = 0;
-    for (int k = 0; k < kActivationGroup; ++k) {
-        const float magnitude = std::abs(in[k]);
-        if (!(magnitude <= largest)) largest = magnitude;
-    }
-    const bool has_scale = largest >= kTinyActivation && std::isfinite(largest);
-    const float scale = largest / 127.0F;
-    const float inverse = 127.0F / largest;
-    // Adding and taking away 1.5 * 2^23 rounds to the nearest integer, ties to even.
-    constexpr float kRound = 12582912.0F;
-    for (int k = 0; k < kActivationGroup; ++k) {
-        const float code = (in[k] * inverse + kRound) - kRound;
-        out[k] = has_scale ? in[k] - code * scale : 0.0F;
-    }
 }
 
 // How one weight's outputs are cut: column ranges of whole tiles times blocks of rows.
@@ -101,7 +69,7 @@ struct Rows {
 };
 
 Rows rows_for(const DeviceContext& device, const Weight& weight, Activations& in) {
-    if (uses_int8(device, weight))
+    if (takes_int8(device, weight))
         return {in.int8_rows(device),
                 static_cast<std::int64_t>(device.kernels->quantized_row_bytes(in.cols())),
                 in.rows(), rounds_twice(device, weight) ? in.residual_rows(device) : nullptr};
@@ -111,7 +79,7 @@ Rows rows_for(const DeviceContext& device, const Weight& weight, Activations& in
 
 void run_columns(const DeviceContext& device, const Weight& weight, const LinearArgs& args,
                  const std::byte* residual) {
-    if (!uses_int8(device, weight)) return device.kernels->linear_f32(args);
+    if (!takes_int8(device, weight)) return device.kernels->linear_f32(args);
     device.kernels->linear_int8(args);
     if (residual == nullptr) return;
     LinearArgs second = args;
@@ -159,84 +127,6 @@ std::int64_t item_bytes_for(const DeviceContext& device, std::span<const LinearI
 }
 
 }  // namespace
-
-Activations::Activations(const DeviceContext& device, std::int64_t max_rows, std::int64_t max_cols)
-    : quantized_(static_cast<std::size_t>(max_rows) *
-                 device.kernels->quantized_row_bytes(max_cols)),
-      residual_(static_cast<std::size_t>(max_rows) *
-                device.kernels->quantized_row_bytes(std::min(max_cols, kMaxTwiceRoundedInputs))) {}
-
-std::size_t Activations::bytes(const Kernels& kernels, std::int64_t max_rows,
-                               std::int64_t max_cols) {
-    return static_cast<std::size_t>(max_rows) *
-           (kernels.quantized_row_bytes(max_cols) +
-            kernels.quantized_row_bytes(std::min(max_cols, kMaxTwiceRoundedInputs)));
-}
-
-void Activations::set(const float* rows_data, std::int64_t rows, std::int64_t cols,
-                      std::int64_t stride) {
-    data_ = rows_data;
-    rows_ = rows;
-    cols_ = cols;
-    stride_ = stride;
-    has_int8_ = false;
-    has_residual_ = false;
-}
-
-const std::byte* Activations::int8_rows(const DeviceContext& device) {
-    if (has_int8_) return quantized_.data();
-    const Kernels& kernels = *device.kernels;
-    CHECK(cols_ % kActivationGroup == 0,
-          fmt::format("int8 activations need whole groups of {}, not {} values", kActivationGroup,
-                      cols_));
-    const std::size_t row_bytes = kernels.quantized_row_bytes(cols_);
-    CHECK(static_cast<std::size_t>(rows_) * row_bytes <= quantized_.bytes(),
-          fmt::format("{} rows of {} activations exceed the buffer of {} bytes", rows_, cols_,
-                      quantized_.bytes()));
-    spread(device, [&](std::int64_t first, std::int64_t rows) {
-        kernels.quantize({.in = data_ + first * stride_,
-                          .in_stride = stride_,
-                          .rows = rows,
-                          .cols = cols_,
-                          .out = quantized_.data() + static_cast<std::size_t>(first) * row_bytes});
-    });
-    has_int8_ = true;
-    return quantized_.data();
-}
-
-const std::byte* Activations::residual_rows(const DeviceContext& device) {
-    if (has_residual_) return residual_.data();
-    CHECK(cols_ <= kMaxTwiceRoundedInputs && cols_ % kActivationGroup == 0,
-          fmt::format("{} activations can't be rounded twice", cols_));
-    const std::size_t row_bytes = device.kernels->quantized_row_bytes(cols_);
-    CHECK(static_cast<std::size_t>(rows_) * row_bytes <= residual_.bytes(),
-          "more rows than the residual's buffer holds");
-    spread(device, [&](std::int64_t first, std::int64_t rows) {
-        std::array<float, kMaxTwiceRoundedInputs> lost{};
-        for (std::int64_t row = first; row < first + rows; ++row) {
-            for (std::int64_t k = 0; k < cols_; k += kActivationGroup)
-                residual_of_group(data_ + row * stride_ + k, lost.data() + k);
-            device.kernels->quantize(
-                {.in = lost.data(),
-                 .in_stride = cols_,
-                 .rows = 1,
-                 .cols = cols_,
-                 .out = residual_.data() + static_cast<std::size_t>(row) * row_bytes});
-        }
-    });
-    has_residual_ = true;
-    return residual_.data();
-}
-
-template <class QuantizeRows>
-void Activations::spread(const DeviceContext& device, const QuantizeRows& quantize_rows) const {
-    if (rows_ * cols_ <= kInlineValues) return quantize_rows(0, rows_);
-    const std::int64_t item_rows = std::max<std::int64_t>(1, kInlineValues / 2 / cols_);
-    device.team->for_each(ceil_div(rows_, item_rows), [&](std::int64_t item) {
-        const std::int64_t first = item * item_rows;
-        quantize_rows(first, std::min(item_rows, rows_ - first));
-    });
-}
 
 void linear_all(const DeviceContext& device, std::span<const LinearItem> items, Activations& in) {
     if (in.rows() == 0) return;

@@ -113,4 +113,13 @@ Weight::Weight(const DeviceContext& device, const tensor::TensorView& source,
     });
 }
 
+bool takes_int8(const DeviceContext& device, const Weight& weight) {
+    return device.activation_mode == ActivationMode::kAuto &&
+           tensor::info(weight.view().dtype).is_quantized;
+}
+
+bool rounds_twice(const DeviceContext& device, const Weight& weight) {
+    return weight.rounding() == Rounding::kTwice && takes_int8(device, weight);
+}
+
 }  // namespace pagoda::kernels

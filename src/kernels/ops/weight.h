@@ -75,4 +75,8 @@ class Weight {
     Rounding rounding_ = Rounding::kOnce;
 };
 
+// Whether a weight meets activations as int8 groups, and whether in two passes.
+[[nodiscard]] bool takes_int8(const DeviceContext& device, const Weight& weight);
+[[nodiscard]] bool rounds_twice(const DeviceContext& device, const Weight& weight);
+
 }  // namespace pagoda::kernels
