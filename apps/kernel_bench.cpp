@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "bench_options.h"
 #include "kernels/ops/attention.h"
 #include "kernels/random_weight.h"
@@ -136,8 +137,10 @@ std::vector<KernelRow> KernelBench::linear(tensor::DType dtype, MatrixShape shap
     const tensor::TensorView view{dtype, {shape.out, shape.in}, source.data(), source.size()};
     std::vector<kernels::Weight> weights;
     const std::size_t bytes = kernels::packed_weight_bytes(*device_.kernels, view);
-    for (std::size_t count = turns(bytes); weights.size() < count;)
-        weights.emplace_back(device_, view);
+    const std::size_t copies = turns(bytes);
+    auto arena = kernels::WeightArena::try_allocate(copies * kernels::WeightArena::padded(bytes));
+    CHECK(arena.has_value(), "no memory for the weights of a bench");
+    while (weights.size() < copies) weights.emplace_back(device_, view, arena->take(bytes));
     std::vector<KernelRow> results;
     for (const std::int64_t count : rows) {
         KernelRow row{.kernel = "linear",

@@ -47,10 +47,12 @@ struct DequantizeArgs {
 // A group whose largest is below kTinyActivation is all zeros. A group with a NaN or an infinity
 // has the scale NaN and zero codes, so that every output of that row is NaN, and of no other row.
 struct QuantizeArgs {
-    const float* in;  // [rows, cols]
+    const float* in;  // [rows, col_end - col_begin]
     std::int64_t in_stride;
-    std::int64_t rows, cols;  // cols is a multiple of kActivationGroup
-    std::byte* out;           // [rows] of quantized_row_bytes(cols)
+    std::int64_t rows;
+    std::int64_t col_begin, col_end;  // of the row's values; multiples of kActivationGroup
+    std::byte* out;                   // [rows] of quantized_row_bytes(cols)
+    std::int64_t cols;                // of a whole row
 };
 
 // out[r, c] = (accumulate ? out[r, c] : 0) + sum_k in[r, k] * w[c, k] + bias[c], for the columns

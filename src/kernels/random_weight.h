@@ -149,8 +149,13 @@ class LinearProbe {
         if (!options.int8) return kernels_.linear_f32(args);
         const std::size_t row_bytes = kernels_.quantized_row_bytes(cols);
         quantized.resize(static_cast<std::size_t>(rows) * row_bytes);
-        kernels_.quantize(
-            {.in = in, .in_stride = cols, .rows = rows, .cols = cols, .out = quantized.data()});
+        kernels_.quantize({.in = in,
+                           .in_stride = cols,
+                           .rows = rows,
+                           .col_begin = 0,
+                           .col_end = cols,
+                           .out = quantized.data(),
+                           .cols = cols});
         args.in = quantized.data();
         args.in_stride = static_cast<std::int64_t>(row_bytes);
         kernels_.linear_int8(args);

@@ -8,6 +8,7 @@
 
 #include "kernels/ops/attention.h"
 #include "kernels/ops/elementwise.h"
+#include "kernels/ops/heads.h"
 #include "kernels/ops/linear.h"
 #include "model/registry.h"
 #include "model/weights.h"
@@ -21,7 +22,7 @@ using kernels::DeviceContext;
 using kernels::PagedKvView;
 
 std::int64_t widest_input(const DecoderSpec& spec) {
-    return std::max({spec.hidden, spec.ffn, spec.heads * spec.head_dim});
+    return std::max(spec.hidden, spec.heads * spec.head_dim);
 }
 
 AttentionWorkspace::Limits attention_limits(const DecoderSpec& spec, const ModelLimits& limits) {
@@ -73,6 +74,10 @@ struct Workspace {
     }
 };
 
+const float* data_or_null(const Vector& values) {
+    return values.empty() ? nullptr : values.data();
+}
+
 // What a batch means to one KV group.
 struct GroupBatch {
     std::vector<kernels::SequenceRows> sequences;
@@ -90,6 +95,7 @@ struct Model::Impl {
           limits(model_limits),
           workspace(spec, limits.max_rows),
           activations(device, std::max(limits.max_rows, limits.max_logit_rows), widest_input(spec)),
+          gated(device, limits.max_rows, spec.ffn),
           attention_workspace(device, attention_limits(spec, limits)),
           logit_rows(static_cast<std::size_t>(limits.max_logit_rows * spec.hidden)) {
         for (const RopeSpec& rope : spec.ropes) ropes.emplace_back(rope, weights.rope_divisors);
@@ -107,11 +113,13 @@ struct Model::Impl {
     void fill_angles();
     void attention_block(std::size_t number, const PagedKvView& kv);
     void mlp_block(std::size_t number);
-    void rotate(const RopeSpec& rope, std::size_t index, float* x, std::int64_t heads);
+    [[nodiscard]] std::int64_t first_angle(std::size_t rope) const;
+    void place_heads(std::size_t number, const PagedKvView& kv);
+    // The residual stream through a norm into ws.normed.
+    [[nodiscard]] kernels::RmsNormArgs norm_args(const Vector& weight);
     void norm(const Vector& weight, const float* in, float* out, std::int64_t count,
               std::int64_t cols);
-    void add_branch(const LinearWeight& layer, const float* in, std::int64_t in_cols,
-                    const Vector& post_norm);
+    void add_branch(const LinearWeight& layer, Activations& in, const Vector& post_norm);
 
     DecoderSpec spec;
     DecoderWeights weights;
@@ -125,6 +133,7 @@ struct Model::Impl {
     std::int64_t rows = 0;  // of the current batch
     Workspace workspace;
     Activations activations;
+    Activations gated;  // what MLPs' down reads
     AttentionWorkspace attention_workspace;
     std::vector<GroupBatch> group_batches;
     std::vector<float> logit_rows;  // [max_logit_rows, hidden]
@@ -178,6 +187,17 @@ void Model::Impl::fill_angles() {
     });
 }
 
+kernels::RmsNormArgs Model::Impl::norm_args(const Vector& weight) {
+    return {.in = workspace.hidden.data(),
+            .in_stride = spec.hidden,
+            .out = workspace.normed.data(),
+            .out_stride = spec.hidden,
+            .weight = weight.data(),
+            .rows = rows,
+            .cols = spec.hidden,
+            .epsilon = spec.norm_epsilon};
+}
+
 void Model::Impl::norm(const Vector& weight, const float* in, float* out, std::int64_t count,
                        std::int64_t cols) {
     kernels::rms_norm(device, {.in = in,
@@ -190,40 +210,54 @@ void Model::Impl::norm(const Vector& weight, const float* in, float* out, std::i
                                .epsilon = spec.norm_epsilon});
 }
 
-void Model::Impl::rotate(const RopeSpec& rope, std::size_t index, float* x, std::int64_t heads) {
+// The angles of a rope stand behind those of the ones before it.
+std::int64_t Model::Impl::first_angle(std::size_t rope) const {
     std::int64_t angles = 0;
-    for (std::size_t before = 0; before < index; ++before)
+    for (std::size_t before = 0; before < rope; ++before)
         angles += limits.max_rows * ropes[before].pairs();
-    kernels::rope(device, {.x = x,
-                           .row_stride = heads * spec.head_dim,
-                           .rows = rows,
-                           .heads = heads,
-                           .head_dim = spec.head_dim,
-                           .rotary_dim = rope.rotary_dim,
-                           .cos = workspace.cos.data() + angles,
-                           .sin = workspace.sin.data() + angles,
-                           .style = rope.style});
+    return angles;
 }
 
 // hidden += layer(in), through a norm where the model has one there.
-void Model::Impl::add_branch(const LinearWeight& layer, const float* in, std::int64_t in_cols,
-                             const Vector& post_norm) {
-    activations.set(in, rows, in_cols, in_cols);
-    const float* bias = layer.bias.empty() ? nullptr : layer.bias.data();
+void Model::Impl::add_branch(const LinearWeight& layer, Activations& in, const Vector& post_norm) {
+    const float* bias = data_or_null(layer.bias);
     if (post_norm.empty()) {
-        kernels::linear(device, layer.weight, activations,
+        kernels::linear(device, layer.weight, in,
                         {.out = workspace.hidden.data(),
                          .stride = spec.hidden,
                          .bias = bias,
                          .accumulate = true});
         return;
     }
-    kernels::linear(device, layer.weight, activations,
+    kernels::linear(device, layer.weight, in,
                     {.out = workspace.branch.data(), .stride = spec.hidden, .bias = bias});
     norm(post_norm, workspace.branch.data(), workspace.branch.data(), rows, spec.hidden);
     kernels::add(
         device,
         {.x = workspace.hidden.data(), .y = workspace.branch.data(), .count = rows * spec.hidden});
+}
+
+void Model::Impl::place_heads(std::size_t number, const PagedKvView& kv) {
+    const LayerWeights& layer = weights.layers[number];
+    const std::size_t rope = spec.layers[number].rope;
+    const GroupBatch& group = group_batches[group_of_layer[number]];
+    kernels::place_heads(device, {.q = workspace.q.data(),
+                                  .k = workspace.k.data(),
+                                  .v = workspace.v.data(),
+                                  .rows = rows,
+                                  .heads = spec.heads,
+                                  .kv_heads = spec.kv_heads,
+                                  .head_dim = spec.head_dim,
+                                  .q_norm = data_or_null(layer.q_norm),
+                                  .k_norm = data_or_null(layer.k_norm),
+                                  .norm_epsilon = spec.norm_epsilon,
+                                  .rotary_dim = spec.ropes[rope].rotary_dim,
+                                  .cos = workspace.cos.data() + first_angle(rope),
+                                  .sin = workspace.sin.data() + first_angle(rope),
+                                  .style = spec.ropes[rope].style,
+                                  .kv = kv,
+                                  .blocks = group.blocks.data(),
+                                  .slots = group.slots.data()});
 }
 
 void Model::Impl::attention_block(std::size_t number, const PagedKvView& kv) {
@@ -233,32 +267,18 @@ void Model::Impl::attention_block(std::size_t number, const PagedKvView& kv) {
     const std::int64_t kv_cols = spec.kv_heads * spec.head_dim;
     Workspace& ws = workspace;
 
-    norm(layer.attention_norm, ws.hidden.data(), ws.normed.data(), rows, spec.hidden);
-    activations.set(ws.normed.data(), rows, spec.hidden, spec.hidden);
-    const auto bias = [](const Vector& b) { return b.empty() ? nullptr : b.data(); };
+    activations.set_rms_norm(device, norm_args(layer.attention_norm), layer.q.weight);
     const kernels::LinearItem projections[] = {
-        {&layer.q.weight, {.out = ws.q.data(), .stride = q_cols, .bias = bias(layer.q.bias)}},
-        {&layer.k.weight, {.out = ws.k.data(), .stride = kv_cols, .bias = bias(layer.k.bias)}},
-        {&layer.v.weight, {.out = ws.v.data(), .stride = kv_cols, .bias = bias(layer.v.bias)}},
+        {&layer.q.weight,
+         {.out = ws.q.data(), .stride = q_cols, .bias = data_or_null(layer.q.bias)}},
+        {&layer.k.weight,
+         {.out = ws.k.data(), .stride = kv_cols, .bias = data_or_null(layer.k.bias)}},
+        {&layer.v.weight,
+         {.out = ws.v.data(), .stride = kv_cols, .bias = data_or_null(layer.v.bias)}},
     };
     kernels::linear_all(device, projections, activations);
-    if (!layer.q_norm.empty()) {
-        norm(layer.q_norm, ws.q.data(), ws.q.data(), rows * spec.heads, spec.head_dim);
-        norm(layer.k_norm, ws.k.data(), ws.k.data(), rows * spec.kv_heads, spec.head_dim);
-    }
-    const RopeSpec& rope = spec.ropes[layer_spec.rope];
-    rotate(rope, layer_spec.rope, ws.q.data(), spec.heads);
-    rotate(rope, layer_spec.rope, ws.k.data(), spec.kv_heads);
-
+    place_heads(number, kv);
     const GroupBatch& group = group_batches[group_of_layer[number]];
-    kernels::kv_write(device, {.kv = kv,
-                               .k = ws.k.data(),
-                               .v = ws.v.data(),
-                               .k_stride = kv_cols,
-                               .v_stride = kv_cols,
-                               .rows = rows,
-                               .blocks = group.blocks.data(),
-                               .slots = group.slots.data()});
     kernels::attention(device,
                        {.kv = kv,
                         .q = ws.q.data(),
@@ -271,27 +291,23 @@ void Model::Impl::attention_block(std::size_t number, const PagedKvView& kv) {
                         .window = layer_spec.window,
                         .sequences = group.sequences},
                        attention_workspace);
-    add_branch(layer.output, ws.attended.data(), q_cols, layer.post_attention_norm);
+    activations.set(ws.attended.data(), rows, q_cols, q_cols);
+    add_branch(layer.output, activations, layer.post_attention_norm);
 }
 
 void Model::Impl::mlp_block(std::size_t number) {
     const LayerWeights& layer = weights.layers[number];
     Workspace& ws = workspace;
-    norm(layer.ffn_norm, ws.hidden.data(), ws.normed.data(), rows, spec.hidden);
-    activations.set(ws.normed.data(), rows, spec.hidden, spec.hidden);
-    const auto bias = [](const Vector& b) { return b.empty() ? nullptr : b.data(); };
-    const kernels::LinearItem projections[] = {
-        {&layer.gate.weight,
-         {.out = ws.gate.data(), .stride = spec.ffn, .bias = bias(layer.gate.bias)}},
-        {&layer.up.weight, {.out = ws.up.data(), .stride = spec.ffn, .bias = bias(layer.up.bias)}},
-    };
-    kernels::linear_all(device, projections, activations);
-    kernels::gate(device, {.gate = ws.gate.data(),
-                           .up = ws.up.data(),
-                           .out = ws.gate.data(),
-                           .count = rows * spec.ffn,
-                           .kind = spec.activation});
-    add_branch(layer.down, ws.gate.data(), spec.ffn, layer.post_ffn_norm);
+    activations.set_rms_norm(device, norm_args(layer.ffn_norm), layer.gate.weight);
+    kernels::linear_gated(device,
+                          {.gate = &layer.gate.weight,
+                           .up = &layer.up.weight,
+                           .gate_bias = data_or_null(layer.gate.bias),
+                           .up_bias = data_or_null(layer.up.bias),
+                           .kind = spec.activation,
+                           .reader = &layer.down.weight},
+                          activations, {.gate = ws.gate.data(), .up = ws.up.data()}, gated);
+    add_branch(layer.down, gated, layer.post_ffn_norm);
 }
 
 Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -369,6 +385,7 @@ base::Result<ModelSizes> measure(const formats::Checkpoint& checkpoint, const De
         Workspace::bytes(*spec, limits.max_rows) +
         Activations::bytes(*device.kernels, std::max(limits.max_rows, limits.max_logit_rows),
                            widest_input(*spec)) +
+        Activations::bytes(*device.kernels, limits.max_rows, spec->ffn) +
         AttentionWorkspace::bytes(device, attention_limits(*spec, limits)) +
         (static_cast<std::uint64_t>(limits.max_logit_rows * spec->hidden) + runner.logits +
          runner.scratch) *

@@ -102,9 +102,10 @@ void quantize_row(const float* in, std::int64_t cols, std::byte* out) {
 
 void quantize(const QuantizeArgs& args) noexcept {
     const std::size_t row_bytes = tile32::quantized_row_bytes(args.cols);
+    std::byte* out = args.out + args.col_begin / kGroupValues * kRowGroupBytes;
     for (std::int64_t row = 0; row < args.rows; ++row)
-        quantize_row(args.in + row * args.in_stride, args.cols,
-                     args.out + static_cast<std::size_t>(row) * row_bytes);
+        quantize_row(args.in + row * args.in_stride, args.col_end - args.col_begin,
+                     out + static_cast<std::size_t>(row) * row_bytes);
 }
 
 }  // namespace pagoda::kernels::avx2

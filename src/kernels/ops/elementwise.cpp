@@ -52,20 +52,6 @@ void layer_norm(const DeviceContext& device, const LayerNormArgs& args) {
     run_norm(device, args, device.kernels->layer_norm);
 }
 
-void rope(const DeviceContext& device, const RopeArgs& args) {
-    CHECK(args.rotary_dim % 2 == 0 && args.rotary_dim >= 0 && args.rotary_dim <= args.head_dim,
-          fmt::format("rotary_dim {} of head_dim {}", args.rotary_dim, args.head_dim));
-    for_pieces(device, args.rows, rows_of_piece(args.heads * args.head_dim),
-               [&](std::int64_t begin, std::int64_t rows) {
-                   RopeArgs part = args;
-                   part.x += begin * args.row_stride;
-                   part.cos += begin * (args.rotary_dim / 2);
-                   part.sin += begin * (args.rotary_dim / 2);
-                   part.rows = rows;
-                   device.kernels->rope(part);
-               });
-}
-
 void gate(const DeviceContext& device, const GateArgs& args) {
     for_pieces(device, args.count, kPieceValues, [&](std::int64_t begin, std::int64_t size) {
         GateArgs part = args;

@@ -9,7 +9,6 @@ namespace pagoda::kernels {
 
 void rms_norm(const DeviceContext& device, const RmsNormArgs& args);
 void layer_norm(const DeviceContext& device, const LayerNormArgs& args);
-void rope(const DeviceContext& device, const RopeArgs& args);
 // gate, up, out: [count] in all, any shape.
 void gate(const DeviceContext& device, const GateArgs& args);
 void soft_cap(const DeviceContext& device, const SoftCapArgs& args);

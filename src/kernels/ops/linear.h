@@ -28,6 +28,24 @@ void linear(const DeviceContext& device, const Weight& weight, Activations& in,
 // Several layers over the same rows in one parallel region.
 void linear_all(const DeviceContext& device, std::span<const LinearItem> items, Activations& in);
 
+// The gated half of an MLP: act(gate(in)) * up(in), [rows, out_features].
+struct GatedLayer {
+    const Weight* gate;
+    const Weight* up;  // of gate's shape
+    const float* gate_bias = nullptr;
+    const float* up_bias = nullptr;
+    GateKind kind;
+    const Weight* reader;  // of the outputs
+};
+struct GatedBuffers {
+    float* gate;  // [rows, out_features] each; for readers that take floats
+    float* up;
+};
+// New contents of `out`: where all three weights take int8, each piece is rounded as it comes and
+// never stored as floats; else they are made in the buffers. in and out are not the same.
+void linear_gated(const DeviceContext& device, const GatedLayer& layer, Activations& in,
+                  const GatedBuffers& buffers, Activations& out);
+
 // Rows of an embedding table as stored (any dtype): out[i, :] = table[ids[i], :] * scale.
 void embed(const DeviceContext& device, const tensor::TensorView& table,
            std::span<const std::int32_t> ids, float scale, float* out);

@@ -36,8 +36,9 @@ void quantize(const QuantizeArgs& args) noexcept {
         auto* codes = reinterpret_cast<std::int8_t*>(out);
         auto* scales = reinterpret_cast<float*>(out + args.cols);
         auto* half_sums = reinterpret_cast<std::int32_t*>(scales + groups);
-        for (std::int64_t g = 0; g < groups; ++g) {
-            const float* in = args.in + row * args.in_stride + g * kActivationGroup;
+        const float* in = args.in + row * args.in_stride;
+        for (std::int64_t g = args.col_begin / kActivationGroup;
+             g < args.col_end / kActivationGroup; ++g, in += kActivationGroup) {
             const GroupScale group = group_scale(in);
             scales[g] = group.scale;
             std::int32_t sums[2] = {0, 0};
