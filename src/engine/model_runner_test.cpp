@@ -5,8 +5,9 @@
 #include "engine/model_runner.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -47,7 +48,9 @@ void expect_equal(const std::vector<decode::TokenLogprob>& a,
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t index = 0; index < a.size(); ++index) {
         EXPECT_EQ(a[index].token, b[index].token);
-        EXPECT_EQ(std::memcmp(&a[index].logprob, &b[index].logprob, sizeof(float)), 0) << index;
+        EXPECT_EQ(std::bit_cast<std::uint32_t>(a[index].logprob),
+                  std::bit_cast<std::uint32_t>(b[index].logprob))
+            << index;
         EXPECT_EQ(a[index].rank, b[index].rank);
     }
 }
@@ -104,6 +107,7 @@ class Bench {
         CHECK(scheduler_->submit(specs, {}).ok(), "the queue takes them");
         while (scheduler_->has_work()) step();
         std::vector<Answer> answers;
+        answers.reserve(specs.size());
         for (const sched::SequenceSpec& spec : specs)
             answers.push_back(std::move(answers_[spec.seq]));
         return answers;

@@ -28,12 +28,13 @@ Json joined_choices(const Answer& answer) {
             Json& choice = choices.as_array()[index];
             const bool is_first = choice.find("text") == nullptr;
             for (const auto& [name, value] : chunk.as_object()) {
-                if (is_first || name == "finish_reason" || name == "stop_reason") {
+                const bool replaces = is_first || name == "finish_reason" ||
+                                      name == "stop_reason" ||
+                                      (name == "logprobs" && choice.find(name)->is_null());
+                if (replaces) {
                     choice.set(name, value);
                 } else if (name == "text") {
                     choice.set(name, choice.find(name)->as_string() + value.as_string());
-                } else if (name == "logprobs" && choice.find(name)->is_null()) {
-                    choice.set(name, value);
                 } else if (name == "logprobs" && !value.is_null()) {
                     for (const auto& [list, items] : value.as_object())
                         for (const Json& item : items.as_array())

@@ -19,6 +19,7 @@ using test::kEnd;
 
 std::vector<TokenLogprob> plain(const std::vector<TokenId>& tokens) {
     std::vector<TokenLogprob> list;
+    list.reserve(tokens.size());
     for (const TokenId token : tokens) list.push_back({.token = token, .logprob = -1});
     return list;
 }

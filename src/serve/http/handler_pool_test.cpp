@@ -11,7 +11,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using test::Client;
-using test::error_member;
 using test::status_of;
 using test::TestServer;
 using Writer = std::shared_ptr<ResponseWriter>;

@@ -143,6 +143,7 @@ Value dictsort(Runtime& runtime, const Value& subject, const Bound& arguments) {
     }
     sort_by_key(runtime, keyed, arguments.boolean(2, false));
     std::vector<Value> items;
+    items.reserve(keyed.size());
     for (Keyed& each : keyed) items.push_back(std::move(each.item));
     return runtime.heap().list(std::move(items));
 }
