@@ -1,5 +1,6 @@
 // Every variant that this machine runs against ref/, over one table of cases and over random ones,
-// to the bounds of conformance.h (equal bits); and that an output depends on its own inputs only.
+// to the bounds of conformance.h (equal bits). That an output depends on its own inputs only:
+// linear_bits_test.cpp.
 
 #include <limits>
 #include <string>
@@ -12,8 +13,6 @@
 
 namespace pagoda::kernels {
 namespace {
-
-constexpr float kSentinel = -12345.0F;
 
 // Variants that this machine runs, ref first.
 std::vector<const Kernels*> runnable() {
@@ -162,55 +161,6 @@ TEST(LinearConformance, ExtremeScalesGiveTheBitsOfTheReference) {
                     .run(x.data(), 3, got.data(), {.int8 = int8});
                 EXPECT_EQ(first_difference(expected, got), -1)
                     << describe(*kernels, dtype, 64, in, 3) << (int8 ? " int8" : " f32");
-            }
-        }
-    }
-}
-
-void expect_rows_alone(const Kernels& kernels, tensor::DType dtype, bool int8) {
-    constexpr std::int64_t kMaxRows = 100;  // beyond a row block
-    constexpr std::int64_t kOut = 40;
-    const std::int64_t in = tensor::info(dtype).is_quantized ? 256 : 77;
-    const LinearProbe layer(kernels, dtype, kOut, in, random_weight(dtype, kOut, in, 21));
-    const std::vector<float> x = random_rows(kMaxRows, in, 22);
-    std::vector<float> alone(kMaxRows * kOut);
-    for (std::int64_t row = 0; row < kMaxRows; ++row)
-        layer.run(x.data() + row * in, 1, alone.data() + row * kOut, {.int8 = int8});
-    const bool is_reference = kernels.parent == nullptr;  // slow: a few numbers of rows
-    for (std::int64_t rows = 1; rows <= kMaxRows; rows += is_reference ? 33 : 1) {
-        std::vector<float> together(static_cast<std::size_t>(rows * kOut), kSentinel);
-        layer.run(x.data(), rows, together.data(), {.int8 = int8});
-        const std::vector<float> expected(alone.begin(), alone.begin() + rows * kOut);
-        EXPECT_EQ(first_difference(expected, together), -1)
-            << describe(kernels, dtype, kOut, in, rows) << (int8 ? " int8" : " f32");
-    }
-}
-
-TEST(LinearConformance, ARowHasTheSameBitsAloneAndInAnyBatch) {
-    for (const Kernels* kernels : runnable()) {
-        for (const tensor::DType dtype : kWeightTypes) {
-            expect_rows_alone(*kernels, dtype, false);
-            if (tensor::info(dtype).is_quantized) expect_rows_alone(*kernels, dtype, true);
-        }
-    }
-}
-
-TEST(LinearConformance, AColumnRangeWritesItsColumnsOnlyAndWithTheSameBits) {
-    constexpr std::int64_t kOut = 100;
-    constexpr std::int64_t kRows = 8;
-    for (const Kernels* kernels : runnable()) {
-        for (const tensor::DType dtype : {tensor::DType::kQ4_K, tensor::DType::kBF16}) {
-            const bool int8 = tensor::info(dtype).is_quantized;
-            const LinearProbe layer(*kernels, dtype, kOut, 256, random_weight(dtype, kOut, 256, 1));
-            const std::vector<float> x = random_rows(kRows, 256, 2);
-            std::vector<float> all(kRows * kOut);
-            layer.run(x.data(), kRows, all.data(), {.int8 = int8});
-            std::vector<float> part(kRows * kOut, kSentinel);
-            layer.run(x.data(), kRows, part.data(),
-                      {.int8 = int8, .column_begin = 32, .column_end = 64});
-            for (std::int64_t i = 0; i < kRows * kOut; ++i) {
-                const bool inside = i % kOut >= 32 && i % kOut < 64;
-                EXPECT_TRUE(same_bits(part[i], inside ? all[i] : kSentinel)) << kernels->name;
             }
         }
     }
