@@ -23,6 +23,9 @@ struct TileVec {
     static constexpr int kHalfRows = 3;
     static constexpr int kVecs = 1;
     static constexpr int kRowVecs = 4;
+    static constexpr int kFloatRows = 6;  // 6 x 2 sums of 16 registers
+    static constexpr int kFloatVecs = 2;
+    static constexpr int kFloatRegisters = 16;
 
     static F zero() { return _mm256_setzero_ps(); }
     static F set1(float value) { return _mm256_set1_ps(value); }

@@ -1,27 +1,44 @@
 #pragma once
 // Exactly dequantised weights times f32 activations, over a Vec policy: the order of
-// ref/linear.cpp, one accumulator per output, k ascending. A run of 32 values of a tile is widened
-// to a panel of floats in L1, and all rows of a block use it, kRows at a time.
+// ref/linear.cpp, one accumulator per output, k ascending, whatever the path.
+//
+// Up to kFloatRowBlock rows meet up to kFloatTiles tiles of 32 columns, a panel of K at a time:
+//
+//   panel of K   copy the rows' values side by side: x[row][kRowFloats], in L2
+//     tile       rows 0..11    widen the tile's values, use them, keep them in a panel of floats
+//                rows 12..23   read the panel from L1
+//                ...           (kFloatRows at a time; the sums wait in L2)
+//
+// F32 weights need no panel, and quantised ones are widened to it before the first rows. A single
+// row reads its tiles as they come.
 
 #include "kernels/args.h"
 #include "kernels/generic/decode_inl.h"
 #include "kernels/generic/prefetch_inl.h"
+#include "kernels/generic/row_cut_inl.h"
 #include "kernels/generic/store_inl.h"
 
 namespace pagoda::kernels {
 namespace {
 
-constexpr int kFloatRowBlock = 48;
-constexpr int kFloatRun = 32;  // values of K in a panel: [32][32 columns] floats, 4 KiB
+constexpr int kFloatRowBlock = 96;  // rows that share a widened panel
+constexpr int kFloatTiles = 8;      // tiles that share copied rows
+constexpr int kFloatPanel = 128;    // values of K: 16 KiB of widened weights
+// From row to row of the copy: an odd number of cache lines, so that rows spread over L1's sets.
+constexpr int kRowFloats = kFloatPanel + 16;
+static_assert(kFloatPanel % kGroupValues == 0);
 
-struct FloatRows {
-    const std::byte* first;
-    std::int64_t stride;  // bytes
+template <tensor::DType kDType>
+constexpr bool kIsPlain = weight_format(kDType).scales == ScaleKind::kPlain;
 
-    [[gnu::always_inline]] const std::byte* at(int row, std::int64_t k) const {
-        return first + row * stride + k * 4;
-    }
-};
+// Packed bytes of kGroupValues values of a tile, which is a linear stream of such runs.
+template <tensor::DType kDType>
+constexpr int run_bytes() {
+    constexpr WeightFormat kFormat = weight_format(kDType);
+    constexpr TileLayout kLayout = tile_layout(kFormat);
+    if (!kIsPlain<kDType>) return kLayout.chunk_bytes / kLayout.chunk_groups;
+    return kGroupValues * kTileColumns * (kDType == tensor::DType::kF32 ? 4 : 2);
+}
 
 // The four values of K of step kStep, for one vector of columns.
 template <class Vec, tensor::DType kDType, int kStep>
@@ -67,139 +84,286 @@ void widen_group(const std::byte* tile, std::int64_t group, float* panel) {
             widen_step<Vec, kDType, kStep>(place, vec, scale[kStep / 4], minimum[kStep / 4], panel);
         });
     }
+    // g++ 12 takes some instances for functions that write nothing, and drops their calls.
+    asm volatile("" : : "r"(panel) : "memory");
 }
 
-// Values [first, first + count) of a tile to panel[count][32].
-template <class Vec, tensor::DType kDType>
-void widen_run(const std::byte* tile, std::int64_t first, int count, float* panel) {
-    using tensor::DType;
-    if constexpr (weight_format(kDType).scales != ScaleKind::kPlain) {
-        widen_group<Vec, kDType>(tile, first / kGroupValues, panel);
-    } else {
-        constexpr int kSize = kDType == DType::kF32 ? 4 : 2;
-        const std::byte* in = tile + first * kTileColumns * kSize;
-        for (int i = 0; i < count * kTileColumns; i += Vec::kLanes) {
-            if constexpr (kDType == DType::kF32)
-                Vec::store(panel + i, Vec::load_float(in + kSize * i));
-            if constexpr (kDType == DType::kF16)
-                Vec::store(panel + i, Vec::load_half(in + kSize * i));
-            if constexpr (kDType == DType::kBF16)
-                Vec::store(panel + i, Vec::load_bfloat(in + kSize * i));
-        }
+// Where the inner loop has the weights from: load(k, vec) are the values at k of a vector of
+// columns, in a panel, in a tile of a plain type, or in one that leaves a panel behind.
+template <class V>
+struct FloatPanel {
+    using Vec = V;
+    const float* panel;  // [kFloatPanel][32]
+
+    [[gnu::always_inline]] typename Vec::F load(std::int64_t k, int vec) const {
+        return Vec::load(panel + k * kTileColumns + vec * Vec::kLanes);
     }
-}
-
-// sums[r][32] += x[r][first + i] * panel[i][32], i ascending.
-template <class Vec, int kR, int kC>
-void add_run(const float* panel, const FloatRows& x, std::int64_t first, int count, float* sums) {
-    for (int vec = 0; vec < kTileColumns / Vec::kLanes; vec += kC) {
-        typename Vec::F acc[kR][kC];
-#pragma GCC unroll 8
-        for (int r = 0; r < kR; ++r)
-#pragma GCC unroll 8
-            for (int c = 0; c < kC; ++c)
-                acc[r][c] = Vec::load(sums + r * kTileColumns + (vec + c) * Vec::kLanes);
-        for (int i = 0; i < count; ++i) {
-            typename Vec::F w[kC];
-#pragma GCC unroll 8
-            for (int c = 0; c < kC; ++c)
-                w[c] = Vec::load(panel + i * kTileColumns + (vec + c) * Vec::kLanes);
-#pragma GCC unroll 8
-            for (int r = 0; r < kR; ++r) {
-                const typename Vec::F value = Vec::broadcast(x.at(r, first + i));
-#pragma GCC unroll 8
-                for (int c = 0; c < kC; ++c) acc[r][c] = Vec::fma(value, w[c], acc[r][c]);
-            }
-        }
-#pragma GCC unroll 8
-        for (int r = 0; r < kR; ++r)
-#pragma GCC unroll 8
-            for (int c = 0; c < kC; ++c)
-                Vec::store(sums + r * kTileColumns + (vec + c) * Vec::kLanes, acc[r][c]);
-    }
-}
-
-// What add_run() works on, for as many rows as are there.
-struct FloatRunArgs {
-    const float* panel;
-    FloatRows x;
-    std::int64_t first;
-    int count;
-    float* sums;
 };
 
-// Picks the instance for `rows` <= kMax.
-template <class Vec, int kMax>
-void add_run_to(int rows, const FloatRunArgs& run) {
-    if constexpr (kMax > 1) {
-        if (rows < kMax) return add_run_to<Vec, kMax - 1>(rows, run);
+template <class V, tensor::DType kDType>
+struct PlainTile {
+    using Vec = V;
+    const std::byte* values;  // [K][32]
+
+    [[gnu::always_inline]] typename Vec::F load(std::int64_t k, int vec) const {
+        using tensor::DType;
+        constexpr int kSize = kDType == DType::kF32 ? 4 : 2;
+        const std::byte* in = values + (k * kTileColumns + vec * Vec::kLanes) * kSize;
+        if constexpr (kDType == DType::kF32) return Vec::load_float(in);
+        if constexpr (kDType == DType::kF16) return Vec::load_half(in);
+        if constexpr (kDType == DType::kBF16) return Vec::load_bfloat(in);
     }
-    add_run<Vec, kMax, kMax == 1 ? Vec::kRowVecs : Vec::kVecs>(run.panel, run.x, run.first,
-                                                               run.count, run.sums);
+};
+
+template <class V, tensor::DType kDType>
+struct KeptPlainTile {
+    using Vec = V;
+    PlainTile<Vec, kDType> tile;
+    float* panel;
+
+    [[gnu::always_inline]] typename Vec::F load(std::int64_t k, int vec) const {
+        const typename Vec::F value = tile.load(k, vec);
+        Vec::store(panel + k * kTileColumns + vec * Vec::kLanes, value);
+        return value;
+    }
+};
+
+// What an inner loop works on: `parts` times kR rows that follow each other.
+struct FloatWork {
+    const float* x = nullptr;  // [rows][kRowFloats]
+    float* sums = nullptr;     // [rows][32]
+    int parts = 0;
+    Ahead ahead;             // of the weights: a step for every kAheadValues values and pass
+    std::int64_t count = 0;  // values of K
+    float* out = nullptr;    // where the sums go after this panel, or null
+    std::int64_t out_stride = 0;
+};
+constexpr int kAheadValues = 4;
+
+// acc[r][c] += x[r][k] * w[k][c]
+template <int kR, int kC, class Source>
+[[gnu::always_inline]] inline void add_value(const Source& source, const float* x, std::int64_t k,
+                                             int first_vec,
+                                             typename Source::Vec::F (&acc)[kR][kC]) {
+    using Vec = typename Source::Vec;
+    typename Vec::F w[kC];
+#pragma GCC unroll 16
+    for (int c = 0; c < kC; ++c) w[c] = source.load(k, first_vec + c);
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r) {
+        const typename Vec::F value =
+            Vec::broadcast(reinterpret_cast<const std::byte*>(x + r * kRowFloats + k));
+#pragma GCC unroll 16
+        for (int c = 0; c < kC; ++c) acc[r][c] = Vec::fma(value, w[c], acc[r][c]);
+    }
 }
 
-// Packed bytes of kFloatRun values of a tile, which is a linear stream of such runs.
-template <tensor::DType kDType>
-constexpr int run_bytes() {
-    constexpr WeightFormat kFormat = weight_format(kDType);
-    constexpr TileLayout kLayout = tile_layout(kFormat);
-    if (kFormat.scales != ScaleKind::kPlain) return kLayout.chunk_bytes / kLayout.chunk_groups;
-    return kFloatRun * kTileColumns * (kDType == tensor::DType::kF32 ? 4 : 2);
+// sums[r][32] += x[r][k] * w[k][32], k ascending, for kR rows and kC vectors of columns.
+template <int kR, int kC, class Source>
+[[gnu::always_inline]] inline void add_floats(const Source& source, FloatWork& work,
+                                              int first_vec) {
+    using Vec = typename Source::Vec;
+    float* sums = work.sums + first_vec * Vec::kLanes;
+    const float* x = work.x;
+    Ahead ahead = work.ahead;
+    typename Vec::F acc[kR][kC];
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 16
+        for (int c = 0; c < kC; ++c)
+            acc[r][c] = Vec::load(sums + r * kTileColumns + c * Vec::kLanes);
+    std::int64_t k = 0;
+    for (; k + kAheadValues <= work.count; k += kAheadValues) {
+        unroll<kAheadValues>([&](auto index) {
+            add_value<kR, kC>(source, x, k + decltype(index)::value, first_vec, acc);
+        });
+        ahead.advance();
+    }
+    for (; k < work.count; ++k) add_value<kR, kC>(source, x, k, first_vec, acc);
+#pragma GCC unroll 16
+    for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 16
+        for (int c = 0; c < kC; ++c)
+            Vec::store(sums + r * kTileColumns + c * Vec::kLanes, acc[r][c]);
+    work.ahead = ahead;
 }
 
-// Asks for the run that lies about kAheadBytes further on; beyond the tile is the next one.
+// Few rows take the whole tile at once: their sums are too few to hide the latency otherwise.
+template <class Vec>
+constexpr int float_vecs(int rows) {
+    constexpr int kAll = kTileColumns / Vec::kLanes;
+    return (rows + 1) * kAll <= Vec::kFloatRegisters ? kAll : Vec::kFloatVecs;
+}
+
+// All columns of the tile for work.parts times kR rows; leaves `work` at the rows behind them.
+template <int kR, class Source>
+[[gnu::noinline]] void add_float_parts(const Source& source, FloatWork& work) {
+    using Vec = typename Source::Vec;
+    constexpr int kC = float_vecs<Vec>(kR);
+    for (; work.parts > 0; --work.parts) {
+        for (int r = 0; r < kR && work.out != nullptr; ++r, work.out += work.out_stride) {
+            fetch_to_write(work.out);
+            fetch_to_write(work.out + kTileColumns / 2);
+        }
+        for (int vec = 0; vec < kTileColumns / Vec::kLanes; vec += kC)
+            add_floats<kR, kC>(source, work, vec);
+        work.x += kR * kRowFloats;
+        work.sums += kR * kTileColumns;
+    }
+}
+
+// Picks the instance for `rows` <= kMax.
+template <int kMax, class Source>
+void add_float_parts_of(int rows, const Source& source, FloatWork& work) {
+    if constexpr (kMax > 1) {
+        if (rows < kMax) return add_float_parts_of<kMax - 1>(rows, source, work);
+    }
+    add_float_parts<kMax>(source, work);
+}
+
+// The parts of `cut` from number `begin` on, before `end`; larger ones come first.
+template <class Source>
+void add_cut(const RowCut& cut, int begin, int end, const Source& source, FloatWork& work) {
+    constexpr int kMax = Source::Vec::kFloatRows;
+    const int larger = cut.larger < end ? cut.larger : end;
+    work.parts = larger - begin;
+    if (work.parts > 0) add_float_parts_of<kMax>(cut.size + 1, source, work);
+    work.parts = end - (begin > larger ? begin : larger);
+    if (work.parts > 0) add_float_parts_of<kMax>(cut.size, source, work);
+}
+
+// Values [first, first + work.count) of a tile for all rows of a block.
 template <class Vec, tensor::DType kDType>
-[[gnu::always_inline]] inline void prefetch_run(const std::byte* tile, std::int64_t first) {
-    constexpr int kBytes = run_bytes<kDType>();
-    constexpr int kAheadBytes = 8192;
-    const std::byte* from =
-        tile + (first / kFloatRun + (kAheadBytes + kBytes - 1) / kBytes) * kBytes;
-    for (int at = 0; at < kBytes; at += 64) fetch_far(from + at);
+void multiply_panel(const std::byte* tile, std::int64_t first, const RowCut& cut, FloatWork& work) {
+    alignas(64) float panel[kFloatPanel * kTileColumns];
+    if constexpr (kIsPlain<kDType>) {
+        const PlainTile<Vec, kDType> plain{tile + first / kGroupValues * run_bytes<kDType>()};
+        if (kDType == tensor::DType::kF32 || cut.parts == 1)
+            return add_cut(cut, 0, cut.parts, plain, work);
+        add_cut(cut, 0, 1, KeptPlainTile<Vec, kDType>{plain, panel}, work);
+        add_cut(cut, 1, cut.parts, FloatPanel<Vec>{panel}, work);
+    } else {
+        for (std::int64_t k = 0; k < work.count; k += kGroupValues)
+            widen_group<Vec, kDType>(tile, (first + k) / kGroupValues, panel + k * kTileColumns);
+        add_cut(cut, 0, cut.parts, FloatPanel<Vec>{panel}, work);
+    }
+}
+
+// Rows and tiles that are multiplied together.
+struct FloatBlock {
+    std::int64_t first_row;
+    int rows;
+    std::int64_t column;
+    int tiles;
+    std::int64_t tile_bytes;
+};
+
+// x[rows][kRowFloats] = values [first, first + count) of the block's rows.
+template <class Vec>
+void copy_rows(const LinearArgs& args, const FloatBlock& block, std::int64_t first, int count,
+               float* x) {
+    for (int r = 0; r < block.rows; ++r, x += kRowFloats) {
+        const std::byte* in = args.in + (block.first_row + r) * args.in_stride + first * 4;
+        int k = 0;
+        for (; k + Vec::kLanes <= count; k += Vec::kLanes)
+            Vec::store(x + k, Vec::load_float(in + k * 4));
+        for (; k < count; ++k) x[k] = *reinterpret_cast<const float*>(in + k * 4);
+    }
 }
 
 template <class Vec, tensor::DType kDType>
-void multiply_floats(const LinearArgs& args, const std::byte* tile, const FloatRows& x, int rows,
-                     float* sums) {
-    alignas(64) float panel[kFloatRun * kTileColumns];
-    const int parts = (rows + Vec::kRows - 1) / Vec::kRows;
-    for (std::int64_t k = 0; k < args.weight.in_features; k += kFloatRun) {
-        const std::int64_t left = args.weight.in_features - k;
-        const int count = left < kFloatRun ? static_cast<int>(left) : kFloatRun;
-        prefetch_run<Vec, kDType>(tile, k);
-        widen_run<Vec, kDType>(tile, k, count, panel);
-        int row = 0;
-        for (int part = 0; part < parts; ++part) {
-            const int part_rows = (rows - row + parts - part - 1) / (parts - part);
-            add_run_to<Vec, Vec::kRows>(part_rows, {.panel = panel,
-                                                    .x = {x.first + row * x.stride, x.stride},
-                                                    .first = k,
-                                                    .count = count,
-                                                    .sums = sums + row * kTileColumns});
-            row += part_rows;
+void multiply_block(const LinearArgs& args, const FloatBlock& block) {
+    constexpr std::int64_t kPanelBytes =
+        std::int64_t{kFloatPanel / kGroupValues} * run_bytes<kDType>();
+    alignas(64) float x[kFloatRowBlock * kRowFloats];
+    alignas(64) float sums[kFloatTiles * kFloatRowBlock * kTileColumns];
+    const std::int64_t cols = args.weight.in_features;
+    const std::byte* tiles = args.weight.data + block.column / kTileColumns * block.tile_bytes;
+    const RowCut cut(block.rows, Vec::kFloatRows);
+    const int steps = cut.parts * (kFloatPanel / kAheadValues);
+    const int tile_sums = block.rows * kTileColumns;
+    for (int i = 0; i < block.tiles * tile_sums; ++i) sums[i] = 0;
+    for (std::int64_t first = 0; first < cols; first += kFloatPanel) {
+        const std::int64_t left = cols - first;
+        const int count = left < kFloatPanel ? static_cast<int>(left) : kFloatPanel;
+        const bool is_last = left <= kFloatPanel;
+        copy_rows<Vec>(args, block, first, count, x);
+        const std::byte* at = tiles + first / kFloatPanel * kPanelBytes;
+        const std::byte* then = is_last ? tiles + block.tiles * block.tile_bytes : at + kPanelBytes;
+        for (int tile = 0; tile < block.tiles; ++tile, at += block.tile_bytes) {
+            const std::byte* ahead = tile + 1 < block.tiles ? at + block.tile_bytes : then;
+            FloatWork work{.x = x,
+                           .sums = sums + tile * tile_sums,
+                           .ahead = {ahead, ahead, (kPanelBytes + steps - 1) / steps},
+                           .count = count,
+                           .out = is_last ? args.out + block.first_row * args.out_stride +
+                                                block.column + tile * kTileColumns
+                                          : nullptr,
+                           .out_stride = args.out_stride};
+            multiply_panel<Vec, kDType>(tiles + tile * block.tile_bytes, first, cut, work);
         }
     }
+    for (int tile = 0; tile < block.tiles; ++tile)
+        store_tile<Vec>(args, block.first_row, block.rows, block.column + tile * kTileColumns,
+                        sums + tile * tile_sums);
+}
+
+// All of K for one row, without a copy. Quantised weights are widened a group at a time, so that
+// the next group's widening overlaps with the sums, which wait for each other.
+template <class Vec, tensor::DType kDType>
+void multiply_one_row(const LinearArgs& args, std::int64_t column, const std::byte* tile) {
+    constexpr std::int64_t kAheadBytes = 8192;
+    const std::int64_t cols = args.weight.in_features;
+    const std::int64_t length = kIsPlain<kDType> ? cols : kGroupValues;
+    alignas(64) float panel[kGroupValues * kTileColumns];
+    alignas(64) float sums[kTileColumns] = {};
+    FloatWork work{.ahead = {tile + kAheadBytes, tile + kAheadBytes,
+                             run_bytes<kDType>() / kGroupValues * kAheadValues},
+                   .count = length};
+    for (std::int64_t first = 0; first < cols; first += length) {
+        work.x = reinterpret_cast<const float*>(args.in) + first;
+        work.sums = sums;
+        work.parts = 1;
+        if constexpr (kIsPlain<kDType>) {
+            add_float_parts<1>(PlainTile<Vec, kDType>{tile}, work);
+        } else {
+            widen_group<Vec, kDType>(tile, first / kGroupValues, panel);
+            add_float_parts<1>(FloatPanel<Vec>{panel}, work);
+        }
+    }
+    store_tile<Vec>(args, 0, 1, column, sums);
+}
+
+// Tiles that meet `rows` rows together, of `left`: runs of equal length.
+inline int tiles_together(int rows, std::int64_t left) {
+    const std::int64_t most = std::int64_t{kFloatTiles} * (kFloatRowBlock / rows);
+    const std::int64_t runs = (left + most - 1) / most;
+    return static_cast<int>((left + runs - 1) / runs);
 }
 
 template <class Vec, tensor::DType kDType>
 void linear_f32_of(const LinearArgs& args) {
-    constexpr WeightFormat kFormat = weight_format(kDType);
-    constexpr TileLayout kLayout = tile_layout(kFormat);
     const std::int64_t cols = args.weight.in_features;
-    const std::int64_t tile_bytes =
-        kFormat.scales == ScaleKind::kPlain
-            ? cols * kTileColumns * (kDType == tensor::DType::kF32 ? 4 : 2)
-            : cols / (kGroupValues * kLayout.chunk_groups) * kLayout.chunk_bytes;
-    alignas(64) float sums[kFloatRowBlock * kTileColumns];
-    for (std::int64_t column = args.column_begin; column < args.column_end;
-         column += kTileColumns) {
-        const std::byte* tile = args.weight.data + column / kTileColumns * tile_bytes;
-        for (std::int64_t row = 0; row < args.rows; row += kFloatRowBlock) {
-            const int rows = args.rows - row < kFloatRowBlock ? static_cast<int>(args.rows - row)
-                                                              : kFloatRowBlock;
-            for (int i = 0; i < rows * kTileColumns; ++i) sums[i] = 0;
-            multiply_floats<Vec, kDType>(
-                args, tile, {args.in + row * args.in_stride, args.in_stride}, rows, sums);
-            store_tile<Vec>(args, row, rows, column, sums);
+    const std::int64_t tile_bytes = kIsPlain<kDType> ? cols * (run_bytes<kDType>() / kGroupValues)
+                                                     : cols / kGroupValues * run_bytes<kDType>();
+    const std::int64_t end = (args.column_end + kTileColumns - 1) / kTileColumns;
+    if (args.rows == 1) {
+        for (std::int64_t tile = args.column_begin / kTileColumns; tile < end; ++tile)
+            multiply_one_row<Vec, kDType>(args, tile * kTileColumns,
+                                          args.weight.data + tile * tile_bytes);
+        return;
+    }
+    for (std::int64_t row = 0; row < args.rows; row += kFloatRowBlock) {
+        const int rows =
+            args.rows - row < kFloatRowBlock ? static_cast<int>(args.rows - row) : kFloatRowBlock;
+        for (std::int64_t tile = args.column_begin / kTileColumns; tile < end;) {
+            const FloatBlock block{.first_row = row,
+                                   .rows = rows,
+                                   .column = tile * kTileColumns,
+                                   .tiles = tiles_together(rows, end - tile),
+                                   .tile_bytes = tile_bytes};
+            multiply_block<Vec, kDType>(args, block);
+            tile += block.tiles;
         }
     }
 }

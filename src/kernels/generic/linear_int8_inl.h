@@ -15,6 +15,7 @@
 
 #include "kernels/args.h"
 #include "kernels/generic/prefetch_inl.h"
+#include "kernels/generic/row_cut_inl.h"
 #include "kernels/generic/store_inl.h"
 #include "kernels/generic/tile_source_inl.h"
 
@@ -23,18 +24,6 @@ namespace {
 
 constexpr int kRowBlock = 96;     // rows that share a panel
 constexpr int kAheadGroups = 32;  // how far weights are fetched ahead: 18 KiB of Q4_0
-
-// The packed bytes that are asked for while others are multiplied, `step` for each group and pass.
-struct Ahead {
-    const std::byte* next;
-    const std::byte* until;
-    std::int64_t step;
-
-    [[gnu::always_inline]] void advance() {
-        until += step;
-        for (; next < until; next += 64) fetch_far(next);
-    }
-};
 
 // What an inner loop works on: `parts` times kR rows that follow each other, and `groups` of K.
 struct Work {
@@ -259,13 +248,6 @@ void add_parts_of(int rows, const Source& source, Work& work) {
     }
     add_parts<kMax>(source, work);
 }
-
-// `rows` cut into parts of at most kMax rows: `larger` of size + 1 rows, the others of size.
-struct RowCut {
-    int parts, size, larger;
-    RowCut(int rows, int max)
-        : parts((rows + max - 1) / max), size(rows / parts), larger(rows - size * parts) {}
-};
 
 // One tile, and the rows that meet it.
 struct TileJob {

@@ -3,6 +3,7 @@
 // does nothing but _mm_prefetch. An address that doesn't exist is no error.
 
 #include <cstddef>
+#include <cstdint>
 
 namespace pagoda::kernels {
 namespace {
@@ -19,6 +20,18 @@ namespace {
 [[gnu::always_inline]] inline void fetch_to_write(const void* address) {
     asm volatile("prefetchw %0" : : "m"(*static_cast<const std::byte*>(address)));
 }
+
+// The packed bytes that are asked for while others are multiplied, `step` at a time.
+struct Ahead {
+    const std::byte* next;
+    const std::byte* until;
+    std::int64_t step;
+
+    [[gnu::always_inline]] void advance() {
+        until += step;
+        for (; next < until; next += 64) fetch_far(next);
+    }
+};
 
 }  // namespace
 }  // namespace pagoda::kernels
