@@ -5,6 +5,7 @@ set -euo pipefail
 case $1 in
     ref) needed=() ;;
     avx2) needed=(avx2 fma f16c bmi2) ;;
+    avx_vnni) needed=(avx2 fma f16c bmi2 avx_vnni) ;;
     avx512_vnni) needed=(avx512f avx512bw avx512vl avx512dq avx512_vnni) ;;
     *)
         echo "run_variant: unknown variant '$1'" >&2

@@ -15,6 +15,7 @@ constexpr std::array kTables = {
     &table_ref,
 #if defined(__x86_64__)
     &table_avx2,
+    &table_avx_vnni,
     &table_avx512_vnni,
 #endif
 };

@@ -18,16 +18,19 @@ TEST(Registry, TakesTheBestVariantThatTheFeaturesAllow) {
     EXPECT_EQ(chosen_name("", CpuFeature::kNone), "ref");
     EXPECT_EQ(chosen_name("", CpuFeature::kAvx2), "avx2");
     EXPECT_EQ(chosen_name("", CpuFeature::kAvx2 | CpuFeature::kAvx512), "avx2");
+    EXPECT_EQ(chosen_name("", CpuFeature::kAvx2 | CpuFeature::kAvxVnni), "avx_vnni");
     EXPECT_EQ(chosen_name("", kEverything), "avx512_vnni");
 }
 
 TEST(Registry, AFeatureWithoutItsBaseIsNotEnough) {
     EXPECT_EQ(chosen_name("", CpuFeature::kAvx512Vnni), "ref");
+    EXPECT_EQ(chosen_name("", CpuFeature::kAvxVnni), "ref");
 }
 
 TEST(Registry, TakesTheVariantThatIsNamed) {
     EXPECT_EQ(chosen_name("ref", kEverything), "ref");
     EXPECT_EQ(chosen_name("avx2", kEverything), "avx2");
+    EXPECT_EQ(chosen_name("avx_vnni", kEverything), "avx_vnni");
     EXPECT_EQ(chosen_name("avx512_vnni", kEverything), "avx512_vnni");
     EXPECT_EQ(chosen_name("avx512", kEverything), "avx512_vnni");
 }
@@ -36,10 +39,9 @@ TEST(Registry, AnUnknownNameListsWhatCanBeHad) {
     const auto chosen = choose_variant("sse9", CpuFeature::kAvx2);
     ASSERT_FALSE(chosen.ok());
     EXPECT_EQ(chosen.error().code, base::ErrorCode::kInvalidArgument);
-    EXPECT_EQ(
-        chosen.error().message,
-        "no kernel variant is called \"sse9\"; this build has ref, avx2, avx512_vnni, and this "
-        "machine can run ref, avx2");
+    EXPECT_EQ(chosen.error().message,
+              "no kernel variant is called \"sse9\"; this build has ref, avx2, avx_vnni, "
+              "avx512_vnni, and this machine can run ref, avx2");
 }
 
 TEST(Registry, AVariantThatTheMachineCannotRunIsRefused) {
@@ -78,6 +80,19 @@ TEST(Registry, ProvidersNameTheVariantThatOverrides) {
         }
     }
     EXPECT_TRUE(seen_pack);
+}
+
+TEST(Registry, AvxVnniMultipliesIntegersAndInheritsTheRest) {
+    const auto chosen = choose_variant("avx_vnni", kEverything);
+    ASSERT_TRUE(chosen.ok());
+    for (const Provider& row : providers(**chosen)) {
+        const bool is_own = row.op == "linear_int8" || row.op == "peak_int8";
+        if (is_own) {
+            EXPECT_EQ(row.variant, "avx_vnni") << row.op;
+        } else {
+            EXPECT_NE(row.variant, "avx_vnni") << row.op;
+        }
+    }
 }
 
 TEST(CpuFeatures, AreConsistent) {

@@ -12,6 +12,7 @@ inline constexpr std::uint32_t kLayoutTile32 = 2;  // generic/tile_layout_inl.h
 
 extern const Kernels table_ref;
 extern const Kernels table_avx2;
+extern const Kernels table_avx_vnni;
 extern const Kernels table_avx512_vnni;
 
 }  // namespace pagoda::kernels
