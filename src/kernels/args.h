@@ -158,8 +158,13 @@ struct KvWriteArgs {
 // One work item: consecutive query rows of one sequence, the query heads of one KV head, and the
 // whole chunks [chunk_begin, chunk_end) of that sequence's keys. Row r has position
 // first_position + r and sees the keys (p - window, p] (window 0: [0, p]).
-// With `partials` null the item covers all chunks with a visible key and writes out; else it writes
-// each chunk's state for a later merge by the same variant, which gives the same bits.
+// With `partials` null the item merges its chunks into begin_state and writes out, or end_state for
+// a later item that goes on from there; else it writes each chunk's state for a later merge.
+// Whichever way, by the same variant, the bits are the same. A state is [rows][group][head_dim +
+// 2]: sum of weighted V, max (in the variant's own unit), sum of weights; a sum of 0 marks a row
+// that has seen nothing. With row_index the rows belong to several sequences that have these chunks
+// in common: all of them see every key of every chunk, window is 0, and first_position is the least
+// of their positions.
 struct AttentionArgs {
     PagedKvView kv;
     const std::int32_t* block_table;  // block of positions [32 i, 32 i + 32)
@@ -167,6 +172,7 @@ struct AttentionArgs {
     std::int64_t q_stride;
     float* out;  // as q
     std::int64_t out_stride;
+    const std::int32_t* row_index;  // [rows] where row r stands in q and out; null: r itself
     std::int64_t rows;
     std::int64_t first_position;
     std::int32_t kv_head;
@@ -176,13 +182,14 @@ struct AttentionArgs {
     std::int64_t window;
     const float* sinks;  // [heads] or null: a logit per head that takes part in the sum alone
     std::int64_t chunk_begin, chunk_end;
-    // [chunk_end - chunk_begin][rows][group][head_dim + 2]: sum of weighted V, max (in the
-    // variant's own unit), sum of weights; a sum of 0 marks a chunk of which the row sees nothing.
-    float* partials;
-    float* scratch;  // attention_scratch_floats() of this thread
+    const float* begin_state;  // of the chunks before chunk_begin; null: nothing was seen there
+    float* end_state;          // null: out is written
+    float* partials;           // [chunk_end - chunk_begin] states, each of one chunk
+    float* scratch;            // attention_scratch_floats() of this thread
 };
 struct AttentionMergeArgs {
-    const float* partials;  // as above, consecutive chunks that hold every visible key
+    const float* partials;     // as above, consecutive chunks up to the last with a visible key
+    const float* begin_state;  // as above
     std::int64_t num_chunks, rows, head_dim;
     std::int32_t kv_head, group;
     const float* sinks;

@@ -80,6 +80,7 @@ class PagedSequence {
                 .q_stride = case_.q_stride(),
                 .out = nullptr,
                 .out_stride = case_.q_stride(),
+                .row_index = nullptr,
                 .rows = rows,
                 .first_position = row_begin,
                 .kv_head = 0,
@@ -90,6 +91,8 @@ class PagedSequence {
                 .sinks = sinks(),
                 .chunk_begin = first_key / kAttentionChunk,
                 .chunk_end = (row_begin + rows - 1) / kAttentionChunk + 1,
+                .begin_state = nullptr,
+                .end_state = nullptr,
                 .partials = nullptr,
                 .scratch = nullptr};
     }
@@ -127,6 +130,7 @@ class PagedSequence {
                 kernels.attention(call);
             }
             kernels.attention_merge({.partials = partials.data(),
+                                     .begin_state = nullptr,
                                      .num_chunks = chunks,
                                      .rows = rows,
                                      .head_dim = case_.head_dim,

@@ -60,6 +60,13 @@ template <class V>
     return scratch;
 }
 
+// Where a packed row's query and result stand.
+[[gnu::always_inline]] inline std::int64_t place_of(const AttentionArgs& args,
+                                                    std::int64_t packed_row) {
+    const std::int64_t row = packed_row / args.group;
+    return args.row_index == nullptr ? row : args.row_index[row];
+}
+
 // The keys of a chunk that a position sees.
 [[gnu::always_inline]] inline ChunkRange visible_range(const AttentionArgs& args,
                                                        std::int64_t position, std::int64_t chunk) {
@@ -154,14 +161,23 @@ template <class V>
     }
 }
 
-// Merges the chunk states (max, sum, values) of n <= kLanes rows into running ones; a chunk sum of
-// 0 leaves its row alone. Values of row r stand `step` floats apart.
+// Running states of consecutive rows, each value as an array over them.
 struct RunningRows {
-    float* values;
+    float* values;  // [rows][dims]
     float* maxima;
     float* sums;
     std::int64_t dims;
 };
+[[gnu::always_inline]] inline RunningRows running_rows(const AttentionScratch& scratch,
+                                                       std::int64_t row, std::int64_t dims) {
+    return {.values = scratch.values + row * dims,
+            .maxima = scratch.maxima + row,
+            .sums = scratch.sums + row,
+            .dims = dims};
+}
+
+// Merges the chunk states (max, sum, values) of n <= kLanes rows into running ones; a chunk sum of
+// 0 leaves its row alone.
 template <class V>
 [[gnu::noinline]] void merge_rows(const RunningRows& state, const float* values,
                                   const float* maxima, const float* sums, int rows) {
@@ -291,11 +307,7 @@ template <class V, KvDType kType, int R>
     if (args.partials != nullptr) {
         write_partials<V>(task, maxima, sums, R);
     } else if (!seen.empty()) {
-        merge_rows<V>({.values = scratch.values + task.first * dims,
-                       .maxima = scratch.maxima + task.first,
-                       .sums = scratch.sums + task.first,
-                       .dims = dims},
-                      scratch.chunk, maxima, sums, R);
+        merge_rows<V>(running_rows(scratch, task.first, dims), scratch.chunk, maxima, sums, R);
     }
 }
 
@@ -329,9 +341,8 @@ template <class V>
     for (std::int64_t first = 0; first < n;) {
         const int rows = next_tile_rows<V>(n - first);
         for (int r = 0; r < rows; ++r) {
-            const std::int64_t row = (first + r) / args.group;
             const std::int64_t head = args.kv_head * args.group + (first + r) % args.group;
-            const float* q = args.q + row * args.q_stride + head * dims;
+            const float* q = args.q + place_of(args, first + r) * args.q_stride + head * dims;
             for (std::int64_t d = 0; d < dims; ++d) packed[(first * dims) + d * rows + r] = q[d];
         }
         first += rows;
@@ -350,11 +361,55 @@ template <class V>
         const std::int32_t block = table[b < first || b > last ? first : b];
         blocks.k[b] = k_part(args.kv, block, args.kv_head);
         blocks.v[b] = v_part(args.kv, block, args.kv_head);
-        const bool has_next = (chunk + 1) * kChunkBlocks + b <= last_block;
+        const bool has_next =
+            chunk + 1 < args.chunk_end && (chunk + 1) * kChunkBlocks + b <= last_block;
         blocks.next_k[b] =
             has_next ? k_part(args.kv, table[kChunkBlocks + b], args.kv_head) : blocks.k[b];
     }
     return blocks;
+}
+
+// Row `row` of a state, or of having seen nothing, becomes a running row.
+template <class V>
+[[gnu::noinline]] void begin_row(const float* states, std::int64_t row, const RunningRows& to) {
+    if (states == nullptr) {
+        for (std::int64_t d = 0; d < to.dims; d += V::kLanes) V::store(to.values + d, V::zero());
+        *to.maxima = kMinusInfinity;
+        *to.sums = 0;
+        return;
+    }
+    const float* from = states + row * (to.dims + 2);
+    for (std::int64_t d = 0; d < to.dims; d += V::kLanes)
+        V::store(to.values + d, V::load(from + d));
+    *to.maxima = from[to.dims];
+    *to.sums = from[to.dims + 1];
+}
+
+// The other way round.
+template <class V>
+[[gnu::noinline]] void keep_row(const RunningRows& from, float* states, std::int64_t row) {
+    float* to = states + row * (from.dims + 2);
+    for (std::int64_t d = 0; d < from.dims; d += V::kLanes) {
+        V::store(to + d, V::load(from.values + d));
+    }
+    to[from.dims] = *from.maxima;
+    to[from.dims + 1] = *from.sums;
+}
+
+// Where an item's results go when its last chunk is merged.
+template <class V>
+[[gnu::noinline]] void end_item(const AttentionArgs& args, const AttentionScratch& scratch) {
+    const std::int64_t dims = args.kv.head_dim;
+    for (std::int64_t i = 0; i < args.rows * args.group; ++i) {
+        const RunningRows row = running_rows(scratch, i, dims);
+        if (args.end_state != nullptr) {
+            keep_row<V>(row, args.end_state, i);
+            continue;
+        }
+        const std::int64_t head = args.kv_head * args.group + i % args.group;
+        const float* sink = args.sinks == nullptr ? nullptr : args.sinks + head;
+        finish_row<V>(row, sink, args.out + place_of(args, i) * args.out_stride + head * dims);
+    }
 }
 
 template <class V, KvDType kType>
@@ -363,10 +418,8 @@ void attend_item(const AttentionArgs& args) {
     const std::int64_t n = args.rows * args.group;
     const AttentionScratch scratch = carve_scratch<V>(args.scratch, n, dims);
     pack_queries<V>(args, n, scratch.queries);
-    for (std::int64_t i = 0; i < n * dims; i += V::kLanes) V::store(scratch.values + i, V::zero());
     for (std::int64_t i = 0; i < n; ++i) {
-        scratch.maxima[i] = kMinusInfinity;
-        scratch.sums[i] = 0;
+        begin_row<V>(args.begin_state, i, running_rows(scratch, i, dims));
     }
     for (std::int64_t chunk = args.chunk_begin; chunk < args.chunk_end; ++chunk) {
         ChunkRange seen{0, 0};
@@ -385,16 +438,7 @@ void attend_item(const AttentionArgs& args) {
             first += rows;
         }
     }
-    if (args.partials != nullptr) return;
-    for (std::int64_t i = 0; i < n; ++i) {
-        const std::int64_t head = args.kv_head * args.group + i % args.group;
-        const float* sink = args.sinks == nullptr ? nullptr : args.sinks + head;
-        finish_row<V>({.values = scratch.values + i * dims,
-                       .maxima = scratch.maxima + i,
-                       .sums = scratch.sums + i,
-                       .dims = dims},
-                      sink, args.out + i / args.group * args.out_stride + head * dims);
-    }
+    if (args.partials == nullptr) end_item<V>(args, scratch);
 }
 
 template <class V>
@@ -414,9 +458,7 @@ void merge_partials(const AttentionMergeArgs& args) {
     const RunningRows state{
         .values = scratch.values, .maxima = scratch.maxima, .sums = scratch.sums, .dims = dims};
     for (std::int64_t i = 0; i < rows; ++i) {
-        for (std::int64_t d = 0; d < dims; d += V::kLanes) V::store(state.values + d, V::zero());
-        *state.maxima = kMinusInfinity;
-        *state.sums = 0;
+        begin_row<V>(args.begin_state, i, state);
         for (std::int64_t c = 0; c < args.num_chunks; ++c) {
             const float* chunk = args.partials + (c * rows + i) * (dims + 2);
             merge_rows<V>(state, chunk, chunk + dims, chunk + dims + 1, 1);

@@ -1,6 +1,7 @@
 #pragma once
 // Paged attention over a batch of sequences. Splits the work over rows, KV heads and, for long
-// contexts with few rows, chunks; the split never changes a bit. Engine thread only.
+// contexts with few rows, chunks; passes once over blocks that decode rows have in common. Neither
+// ever changes a bit. Engine thread only.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,18 +9,11 @@
 #include <vector>
 
 #include "kernels/ops/device_context.h"
+#include "kernels/ops/sequence_rows.h"
+#include "kernels/ops/shared_prefix.h"
 #include "tensor/aligned_buffer.h"
 
 namespace pagoda::kernels {
-
-// Consecutive rows of the batch that belong to one sequence, at consecutive positions.
-struct SequenceRows {
-    std::int64_t first_row = 0;
-    std::int64_t num_rows = 0;
-    std::int64_t first_position = 0;
-    // Covers [0, first_position + num_rows); entries that no row's window reaches are not read.
-    std::span<const std::int32_t> block_table;
-};
 
 struct AttentionInputs {
     PagedKvView kv;
@@ -55,8 +49,9 @@ class AttentionWorkspace {
     class Plan;  // of one call
 
     // A call of the kernel: some rows of a sequence, one KV head, a range of chunks. Items that
-    // share partials are pieces of one split item.
+    // share partials are pieces of one split item. Or the calls of a run of shared prefixes.
     struct Item {
+        const SharedPrefixes::Run* run;  // null: not one; else only kv_head counts
         const SequenceRows* sequence;
         std::int64_t row_begin, rows;  // within the sequence
         std::int32_t kv_head;
@@ -66,7 +61,10 @@ class AttentionWorkspace {
 
     Limits limits_;
     std::size_t scratch_floats_ = 0;  // of one thread
+    std::size_t state_floats_ = 0;    // of one thread
     tensor::AlignedBuffer scratch_;   // [threads][scratch_floats_]
+    tensor::AlignedBuffer states_;    // [threads][state_floats_] between the passes of a run
+    SharedPrefixes prefixes_;
     tensor::AlignedBuffer partials_;
     std::vector<Item> items_;
     std::vector<Item> merges_;  // split items, whole

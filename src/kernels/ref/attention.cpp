@@ -9,7 +9,7 @@
 //   out       = O / S
 // Invisible keys take no part: their K and V are not even read.
 // A state is head_dim + 2 floats: o, m, s. s = 0 marks a chunk without visible keys; its other
-// values are not read.
+// values are not read. The merge may stop after any chunk and go on from its state later.
 
 #include <algorithm>
 #include <cmath>
@@ -80,7 +80,12 @@ void reduce_chunk(const AttentionArgs& args, const float* q, KeyRange keys, floa
     state[dims + 1] = sum;
 }
 
-void clear_state(std::int64_t dims, float* state) {
+// `begin` may be null: the state of having seen nothing.
+void begin_state(std::int64_t dims, const float* begin, float* state) {
+    if (begin != nullptr) {
+        std::copy_n(begin, dims + 2, state);
+        return;
+    }
     std::fill_n(state, dims, 0.0F);
     state[dims] = -std::numeric_limits<float>::infinity();
     state[dims + 1] = 0;
@@ -114,17 +119,19 @@ void attend_row(const AttentionArgs& args, std::int64_t row, std::int32_t head) 
     const std::int64_t dims = args.kv.head_dim;
     const std::int64_t state_floats = dims + 2;
     const std::int64_t query_head = std::int64_t{args.kv_head} * args.group + head;
-    const float* q = args.q + row * args.q_stride + query_head * dims;
+    const std::int64_t place = args.row_index == nullptr ? row : args.row_index[row];
+    const std::int64_t state_offset = (row * args.group + head) * state_floats;
+    const float* q = args.q + place * args.q_stride + query_head * dims;
     float* weights = args.scratch;
     float* chunk_state = weights + kAttentionChunk;
     float* state = chunk_state + state_floats;
-    clear_state(dims, state);
+    begin_state(dims, args.begin_state == nullptr ? nullptr : args.begin_state + state_offset,
+                state);
     for (std::int64_t chunk = args.chunk_begin; chunk < args.chunk_end; ++chunk) {
         const KeyRange keys = visible_keys(args, args.first_position + row, chunk);
         if (args.partials != nullptr) {
-            const std::int64_t index =
-                ((chunk - args.chunk_begin) * args.rows + row) * args.group + head;
-            chunk_state = args.partials + index * state_floats;
+            chunk_state = args.partials + state_offset +
+                          (chunk - args.chunk_begin) * args.rows * args.group * state_floats;
             chunk_state[dims + 1] = 0;
         }
         if (keys.begin >= keys.end) continue;
@@ -132,8 +139,12 @@ void attend_row(const AttentionArgs& args, std::int64_t row, std::int32_t head) 
         if (args.partials == nullptr) merge_state(dims, chunk_state, state);
     }
     if (args.partials != nullptr) return;
+    if (args.end_state != nullptr) {
+        std::copy_n(state, state_floats, args.end_state + state_offset);
+        return;
+    }
     const float* sink = args.sinks == nullptr ? nullptr : args.sinks + query_head;
-    finish_state(dims, sink, state, args.out + row * args.out_stride + query_head * dims);
+    finish_state(dims, sink, state, args.out + place * args.out_stride + query_head * dims);
 }
 
 }  // namespace
@@ -155,9 +166,11 @@ void attention_merge(const AttentionMergeArgs& args) noexcept {
     for (std::int64_t row = 0; row < args.rows; ++row) {
         for (std::int32_t head = 0; head < args.group; ++head) {
             const std::int64_t query_head = std::int64_t{args.kv_head} * args.group + head;
+            const std::int64_t offset = (row * args.group + head) * (dims + 2);
             float* state = args.scratch;
-            clear_state(dims, state);
-            const float* chunk = args.partials + (row * args.group + head) * (dims + 2);
+            begin_state(dims, args.begin_state == nullptr ? nullptr : args.begin_state + offset,
+                        state);
+            const float* chunk = args.partials + offset;
             for (std::int64_t c = 0; c < args.num_chunks; ++c) {
                 merge_state(dims, chunk + c * chunk_step, state);
             }
