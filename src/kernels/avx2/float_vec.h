@@ -19,7 +19,7 @@ struct FloatVec {
 
     [[gnu::always_inline]] static F zero() { return _mm256_setzero_ps(); }
     [[gnu::always_inline]] static void fetch(const std::byte* from) {
-        _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T1);
     }
     [[gnu::always_inline]] static F set1(float x) { return _mm256_set1_ps(x); }
     [[gnu::always_inline]] static F load(const float* from) { return _mm256_loadu_ps(from); }

@@ -21,9 +21,10 @@ struct FloatVec {
     static constexpr int kAccumulators = 24;
 
     [[gnu::always_inline]] static F zero() { return _mm512_setzero_ps(); }
-    // Asks for a line to be brought near.
+    // Asks for a line to be brought into the second cache: of the buffers in front of the first one
+    // there are too few to keep memory busy.
     [[gnu::always_inline]] static void fetch(const std::byte* from) {
-        _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T1);
     }
     [[gnu::always_inline]] static F set1(float x) { return _mm512_set1_ps(x); }
     [[gnu::always_inline]] static F load(const float* from) { return _mm512_loadu_ps(from); }

@@ -115,38 +115,72 @@ template <class V>
     }
 }
 
-struct ChunkWeight {
-    float max;  // as an exponent of two
-    float sum;
-};
-
-// Turns the scores of one row into weights; invisible ones become 0. kWhole: all are visible.
+// Vectors of a chunk's scores that a range reaches; kWhole: all.
 template <class V, bool kWhole>
-[[gnu::noinline]] ChunkWeight weigh_row(float* scores, ChunkRange range, float factor) {
-    using F = typename V::F;
-    constexpr int kVectors = kAttentionChunk / V::kLanes;
-    const int first = kWhole ? 0 : range.begin / V::kLanes;
-    const int last = kWhole ? kVectors : (range.end + V::kLanes - 1) / V::kLanes;
-    const auto visible = [&](F x, int v, float other) __attribute__((always_inline)) {
-        if constexpr (kWhole) return x;
-        return V::keep(x, range.begin - v * V::kLanes, range.end - v * V::kLanes, V::set1(other));
-    };
-    F max = V::set1(kMinusInfinity);
+[[gnu::always_inline]] inline ChunkRange score_vectors_of(ChunkRange range) {
+    if constexpr (kWhole) return {0, kAttentionChunk / V::kLanes};
+    return {range.begin / V::kLanes, (range.end + V::kLanes - 1) / V::kLanes};
+}
+
+// x at vector v of a chunk, `other` in the place of what is invisible.
+template <class V, bool kWhole>
+[[gnu::always_inline]] inline typename V::F visible_only(typename V::F x, ChunkRange range, int v,
+                                                         float other) {
+    if constexpr (kWhole) return x;
+    return V::keep(x, range.begin - v * V::kLanes, range.end - v * V::kLanes, V::set1(other));
+}
+
+// The largest score of one row, as an exponent of two.
+template <class V, bool kWhole>
+[[gnu::always_inline]] inline float largest_score(const float* scores, ChunkRange range,
+                                                  float factor) {
+    const ChunkRange vectors = score_vectors_of<V, kWhole>(range);
+    typename V::F max = V::set1(kMinusInfinity);
 #pragma GCC unroll 16
-    for (int v = first; v < last; ++v) {
-        max = V::max(visible(V::load(scores + v * V::kLanes), v, kMinusInfinity), max);
+    for (int v = vectors.begin; v < vectors.end; ++v) {
+        const typename V::F score = V::load(scores + v * V::kLanes);
+        max = V::max(visible_only<V, kWhole>(score, range, v, kMinusInfinity), max);
     }
-    const float largest = V::reduce_max(max) * factor;
+    return V::reduce_max(max) * factor;
+}
+
+// Turns the scores of one row into weights and returns their sum; invisible ones become 0.
+template <class V, bool kWhole>
+[[gnu::noinline]] float weigh_row(float* scores, ChunkRange range, float factor, float largest) {
+    using F = typename V::F;
+    const ChunkRange vectors = score_vectors_of<V, kWhole>(range);
     F sum = V::zero();
 #pragma GCC unroll 16
-    for (int v = first; v < last; ++v) {
+    for (int v = vectors.begin; v < vectors.end; ++v) {
         float* place = scores + v * V::kLanes;
         const F exponent = V::fma(V::load(place), V::set1(factor), V::set1(-largest));
-        const F weight = visible(exp2_nonpositive<V>(exponent), v, 0);
+        const F weight = visible_only<V, kWhole>(exp2_nonpositive<V>(exponent), range, v, 0);
         V::store(place, weight);
         sum = V::add(sum, weight);
     }
-    return {.max = largest, .sum = V::reduce_add(sum)};
+    return V::reduce_add(sum);
+}
+
+// Scores of R rows to weights. All maxima come first: they wait for each other, the weights of one
+// row for its maximum, and a core looks no further ahead than that.
+template <class V, int R>
+[[gnu::always_inline]] inline void weigh_tile(const AttentionArgs& args, float* weights,
+                                              const ChunkRange (&ranges)[R], float (&maxima)[R],
+                                              float (&sums)[R]) {
+    const float factor = exponent_factor(args);
+    for (int r = 0; r < R; ++r) {
+        float* scores = weights + r * kAttentionChunk;
+        if (ranges[r].empty()) continue;
+        if (args.soft_cap != 0) cap_scores<V>(args, ranges[r], scores);
+        maxima[r] = ranges[r].whole() ? largest_score<V, true>(scores, ranges[r], factor)
+                                      : largest_score<V, false>(scores, ranges[r], factor);
+    }
+    for (int r = 0; r < R; ++r) {
+        float* scores = weights + r * kAttentionChunk;
+        if (ranges[r].empty()) continue;
+        sums[r] = ranges[r].whole() ? weigh_row<V, true>(scores, ranges[r], factor, maxima[r])
+                                    : weigh_row<V, false>(scores, ranges[r], factor, maxima[r]);
+    }
 }
 
 // state = state * keep + chunk * add
@@ -288,20 +322,10 @@ template <class V, KvDType kType, int R>
         constexpr int kVecs = tile_vectors<V, R>();
         constexpr int kTokens = kVecs * V::kLanes;
         const float* queries = scratch.queries + task.first * dims;
-        const float factor = exponent_factor(args);
         for (int v = seen.begin / kTokens * kVecs; v * V::kLanes < seen.end; v += kVecs) {
             score_vectors<V, kType, R, kVecs>(task.blocks, v, queries, dims, scratch.weights);
         }
-        for (int r = 0; r < R; ++r) {
-            if (ranges[r].empty()) continue;
-            float* scores = scratch.weights + r * kAttentionChunk;
-            if (args.soft_cap != 0) cap_scores<V>(args, ranges[r], scores);
-            const ChunkWeight weight = ranges[r].whole()
-                                           ? weigh_row<V, true>(scores, ranges[r], factor)
-                                           : weigh_row<V, false>(scores, ranges[r], factor);
-            maxima[r] = weight.max;
-            sums[r] = weight.sum;
-        }
+        weigh_tile<V, R>(args, scratch.weights, ranges, maxima, sums);
         sum_tile<V, kType, R>(task, ranges);
     }
     if (args.partials != nullptr) {
@@ -365,6 +389,8 @@ template <class V>
             chunk + 1 < args.chunk_end && (chunk + 1) * kChunkBlocks + b <= last_block;
         blocks.next_k[b] =
             has_next ? k_part(args.kv, table[kChunkBlocks + b], args.kv_head) : blocks.k[b];
+        blocks.next_v[b] =
+            has_next ? v_part(args.kv, table[kChunkBlocks + b], args.kv_head) : blocks.v[b];
     }
     return blocks;
 }

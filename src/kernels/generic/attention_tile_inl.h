@@ -28,12 +28,14 @@ struct ChunkRange {
 struct ChunkBlocks {
     const std::byte* k[kChunkBlocks];
     const std::byte* v[kChunkBlocks];
-    const std::byte* next_k[kChunkBlocks];  // of the next chunk, to be fetched ahead
+    // Of the next chunk, to be fetched ahead.
+    const std::byte* next_k[kChunkBlocks];
+    const std::byte* next_v[kChunkBlocks];
 };
 
-// Few rows wait for memory: while they pass over K they fetch the V of the same blocks, and over
-// V the K of the next chunk, line by line. Many rows reuse what they have loaded, and floats,
-// twice as many lines for the same work, lose by it.
+// Few rows wait for memory: while they pass over K and V they fetch those of the next chunk, line
+// by line in the order of memory, in which the core's own prefetching joins. Many rows reuse what
+// they have loaded, and floats, twice as many lines for the same work, lose by it.
 template <KvDType kType, int R>
 constexpr bool fetches_ahead() {
     return kType == KvDType::kBF16 && R <= 6;
@@ -70,46 +72,64 @@ template <class V, KvDType kType>
            run * static_cast<std::size_t>(dims) * kKeysPerRun * kValueBytes + lane * kLaneBytes;
 }
 
+// sums[r][v] += q_r(d) K(d) of kVecs vectors of keys, for the dims [d, d + 2) of a pair of bfloat16
+// or one d of floats. q is [dims][R] from d on, keys from the same d on.
+template <class V, KvDType kType, int R, int kVecs>
+[[gnu::always_inline]] inline void add_key_dims(const std::byte* const (&keys)[kVecs],
+                                                std::int64_t offset, const float* q,
+                                                typename V::F (&sums)[R][kVecs]) {
+    using F = typename V::F;
+    constexpr bool kPairs = kType == KvDType::kBF16;
+#pragma GCC unroll 2
+    for (int part = 0; part < (kPairs ? 2 : 1); ++part) {
+        F k[kVecs];
+#pragma GCC unroll 16
+        for (int v = 0; v < kVecs; ++v) {
+            const std::byte* from = keys[v] + offset;
+            if constexpr (kPairs) {
+                const auto* pairs = reinterpret_cast<const std::uint16_t*>(from);
+                k[v] = part == 0 ? V::load_even_bf16(pairs) : V::load_odd_bf16(pairs);
+            } else {
+                k[v] = V::load(reinterpret_cast<const float*>(from));
+            }
+        }
+#pragma GCC unroll 16
+        for (int r = 0; r < R; ++r) {
+            const F x = V::set1(q[part * R + r]);
+#pragma GCC unroll 16
+            for (int v = 0; v < kVecs; ++v) sums[r][v] = V::fma(x, k[v], sums[r][v]);
+        }
+    }
+}
+
 // scores[r * kAttentionChunk + key] = q_r . K_key for kVecs vectors of keys from vector `first`
-// on. q is [dims][R].
+// on. q is [dims][R]. Of the next chunk as many bytes of K are fetched as are read here, block
+// by block.
 template <class V, KvDType kType, int R, int kVecs>
 [[gnu::always_inline]] inline void score_vectors(const ChunkBlocks& blocks, int first,
                                                  const float* q, std::int64_t dims, float* scores) {
-    using F = typename V::F;
-    constexpr bool kPairs = kType == KvDType::kBF16;
+    constexpr int kStepDims = kType == KvDType::kBF16 ? 2 : 1;
+    constexpr std::int64_t kStepBytes = kKeysPerRun * 4;
+    constexpr int kTokens = kVecs * V::kLanes;
+    constexpr int kBlocks = kTokens > kBlockTokens ? kTokens / kBlockTokens : 1;
     const std::byte* keys[kVecs];
-    const std::ptrdiff_t to_values = blocks.v[0] - blocks.k[0];
-    F sums[R][kVecs];
+    typename V::F sums[R][kVecs];
 #pragma GCC unroll 16
     for (int v = 0; v < kVecs; ++v) {
         keys[v] = key_vector<V, kType>(blocks, first + v, dims);
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r) sums[r][v] = V::zero();
     }
-    constexpr std::int64_t kStepBytes = kKeysPerRun * 4;
-    constexpr int kStepDims = kPairs ? 2 : 1;
-    for (std::int64_t d = 0; d < dims; d += kStepDims) {
-        const std::int64_t offset = d / kStepDims * kStepBytes;
-#pragma GCC unroll 2
-        for (int part = 0; part < kStepDims; ++part) {
-            F k[kVecs];
+    const int token = first * V::kLanes;
+    std::int64_t d = 0;
+    for (int block = 0; block < kBlocks; ++block) {
+        const std::byte* ahead =
+            blocks.next_k[token / kBlockTokens + block] + token % kBlockTokens * dims * 2;
+        for (const std::int64_t end = dims * (block + 1) / kBlocks; d < end; d += kStepDims) {
 #pragma GCC unroll 16
-            for (int v = 0; v < kVecs; ++v) {
-                const std::byte* from = keys[v] + offset;
-                if (part == 0) fetch_ahead<V, kType, R>(from + to_values, v);
-                if constexpr (kPairs) {
-                    const auto* pairs = reinterpret_cast<const std::uint16_t*>(from);
-                    k[v] = part == 0 ? V::load_even_bf16(pairs) : V::load_odd_bf16(pairs);
-                } else {
-                    k[v] = V::load(reinterpret_cast<const float*>(from));
-                }
-            }
-#pragma GCC unroll 16
-            for (int r = 0; r < R; ++r) {
-                const F x = V::set1(q[(d + part) * R + r]);
-#pragma GCC unroll 16
-                for (int v = 0; v < kVecs; ++v) sums[r][v] = V::fma(x, k[v], sums[r][v]);
-            }
+            for (int v = 0; v < kVecs; ++v) fetch_ahead<V, kType, R>(ahead + v * V::kLanes * 4, v);
+            ahead += kTokens * 4;
+            add_key_dims<V, kType, R, kVecs>(keys, d / kStepDims * kStepBytes, q + d * R, sums);
         }
     }
 #pragma GCC unroll 16
@@ -157,18 +177,19 @@ template <class V, KvDType kType, int kVecs>
     }
 }
 
-// Some dims of V in a block, and where the line that stands there in K of the next chunk is.
+// Some dims of V in a block, and how far it is to the same ones of the next chunk.
 struct BlockValues {
     const std::byte* values;
-    std::ptrdiff_t to_next_keys;
+    std::ptrdiff_t to_next;
     std::int64_t dims;  // of a whole head
 };
 
 template <class V, KvDType kType, int R, int kVecs>
-[[gnu::always_inline]] inline void fetch_next_keys(const BlockValues& block, std::int64_t offset) {
+[[gnu::always_inline]] inline void fetch_next_values(const BlockValues& block,
+                                                     std::int64_t offset) {
 #pragma GCC unroll 16
     for (int v = 0; v < kVecs; ++v) {
-        fetch_ahead<V, kType, R>(block.values + block.to_next_keys + offset + v * V::kLanes * 4, v);
+        fetch_ahead<V, kType, R>(block.values + block.to_next + offset + v * V::kLanes * 4, v);
     }
 }
 
@@ -184,7 +205,7 @@ template <class V, KvDType kType, int R, int kVecs>
 #pragma GCC unroll 2
         for (int t = 0; t < 2; ++t) {
             const std::int64_t offset = (slot + t) / kRowTokens * row_bytes;
-            if (t % kRowTokens == 0) fetch_next_keys<V, kType, R, kVecs>(block, offset);
+            if (t % kRowTokens == 0) fetch_next_values<V, kType, R, kVecs>(block, offset);
             load_values<V, kType, kVecs>(block.values + offset, t == 1, values);
             add_token<V, R, kVecs>(weights + slot + t, values, sums);
         }
@@ -207,7 +228,7 @@ template <class V, KvDType kType, int R, int kVecs>
         const int stop =
             sum.range.end < start + kBlockTokens ? sum.range.end : start + kBlockTokens;
         const BlockValues block{.values = sum.blocks.v[index] + dim * 4,
-                                .to_next_keys = sum.blocks.next_k[index] - sum.blocks.v[index],
+                                .to_next = sum.blocks.next_v[index] - sum.blocks.v[index],
                                 .dims = sum.dims};
         add_block<V, kType, R, kVecs>(block, {token - start, stop - start}, sum.weights + start,
                                       sums);
