@@ -6,6 +6,7 @@
 
 #include "bench_baseline.h"
 #include "bench_options.h"
+#include "bench_prefix.h"
 #include "commands.h"
 #include "engine_load.h"
 #include "kernels/registry.h"
@@ -214,6 +215,32 @@ ExitCode run_rows(const Bench& bench, ModelSession& session, BenchBaseline& base
     return saved && measured ? ExitCode::kSuccess : ExitCode::kFailure;
 }
 
+// --shared-prefix, or nothing.
+base::Result<std::optional<PrefixBench>> read_prefix_bench(const Arguments& arguments,
+                                                           const Bench& bench) {
+    if (!arguments.has("shared-prefix")) return std::optional<PrefixBench>();
+    constexpr std::int64_t kMostTokens = 1 << 20;
+    for (const std::string_view other : {"prompt-tokens", "depth"}) {
+        if (arguments.has(other))
+            return base::invalid(fmt::format(
+                "--{} and --shared-prefix: the prefix is all that its sequences begin with",
+                other));
+    }
+    auto prefixes = integer_list(arguments, "shared-prefix", "", 1, kMostTokens);
+    if (!prefixes) return prefixes.error();
+    for (const std::int64_t prefix : *prefixes) {
+        if (prefix % kernels::kBlockTokens != 0)
+            return base::invalid(
+                fmt::format("--shared-prefix: {} is not a multiple of the {} tokens of a block",
+                            prefix, kernels::kBlockTokens));
+    }
+    return std::optional(PrefixBench{.repeat = bench.repeat,
+                                     .step_tokens = bench.step_tokens,
+                                     .prefixes = std::move(prefixes).value(),
+                                     .outputs = bench.outputs,
+                                     .concurrencies = bench.concurrencies});
+}
+
 ExitCode bench_engine(const Arguments& arguments) {
     const auto config = load_config(arguments);
     if (!config) return bad_usage(config.error());
@@ -228,6 +255,8 @@ ExitCode bench_engine(const Arguments& arguments) {
                                                    settings->budget.max_num_seqs)));
     settings->scheduler.max_queue = std::max(settings->scheduler.max_queue, most);
     bench->step_tokens = settings->budget.max_num_batched_tokens;
+    const auto prefix_bench = read_prefix_bench(arguments, *bench);
+    if (!prefix_bench) return bad_usage(prefix_bench.error());
     base::Logger logger({.level = base::LogLevel::kWarning});
     auto session = ModelSession::open(*arguments.positional("MODEL"), *settings, logger);
     if (!session) return fail(session.error());
@@ -239,7 +268,9 @@ ExitCode bench_engine(const Arguments& arguments) {
                     (*session)->device().kernels->name, (*session)->device().team->num_threads(),
                     (*session)->default_name()));
     if (!baseline) return bad_usage(baseline.error());
-    return run_rows(*bench, **session, *baseline, arguments.has("json"));
+    const bool as_json = arguments.has("json");
+    return *prefix_bench ? run_prefix_bench(**prefix_bench, **session, *baseline, as_json)
+                         : run_rows(*bench, **session, *baseline, as_json);
 }
 
 }  // namespace
@@ -252,6 +283,11 @@ CommandSpec bench_engine_command() {
                         {"output-tokens", "N,N", "tokens of a decode measurement (default: 64)"},
                         {"concurrency", "N,N", "sequences at once (default: 1,4,8,16,32)"},
                         {"depth", "N,N", "tokens before the prompt (default: 0,4096)"},
+                        {"shared-prefix", "N,N",
+                         "measure decode steps of sequences that begin with the same N tokens of "
+                         "KV, in ms, and their bound: the longer of two times, that of reading "
+                         "weights and distinct KV once at read bandwidth, and that of all products "
+                         "at the peak of their arithmetic"},
                         {"repeat", "N", "runs, of which the median counts (default: 3)"},
                         kBaselineOption,
                         kSaveBaselineOption,
@@ -260,7 +296,8 @@ CommandSpec bench_engine_command() {
             .config_uses = kUsesModel,
             .examples =
                 "  pagoda bench engine model.gguf\n"
-                "  pagoda bench engine model.gguf --concurrency 1,8 --depth 0 --json",
+                "  pagoda bench engine model.gguf --concurrency 1,8 --depth 0 --json\n"
+                "  pagoda bench engine model.gguf --concurrency 32 --shared-prefix 2048,8192",
             .run = bench_engine};
 }
 

@@ -194,20 +194,24 @@ std::string ModelSession::default_name() const {
     return std::filesystem::path(checkpoint_.path).stem().string();
 }
 
-base::Status ModelSession::start(const std::string& model_name, std::function<void()> on_idle) {
-    const base::TimePoint began = base::system_clock().now();
+base::Result<std::unique_ptr<engine::ModelRunner>> ModelSession::load_runner() {
     engine::LoadOptions options{.limits = limits(plan_.max_model_len),
                                 .kv_dtype = settings_.kv_dtype,
                                 .group_blocks = plan_.group_blocks,
                                 .load_bytes = plan_.weights_bytes + plan_.workspace_bytes};
-    base::Result<std::unique_ptr<engine::ModelRunner>> runner = [&] {
-        Progress progress("loading");
-        options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
-            progress.update(done, total);
-        };
-        return engine::load_runner(checkpoint_, device_, options);
-    }();
+    Progress progress("loading");
+    options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
+        progress.update(done, total);
+    };
+    auto runner = engine::load_runner(checkpoint_, device_, options);
     if (!runner) return at_file(checkpoint_.path, runner.error());
+    return runner;
+}
+
+base::Status ModelSession::start(const std::string& model_name, std::function<void()> on_idle) {
+    const base::TimePoint began = base::system_clock().now();
+    auto runner = load_runner();
+    if (!runner) return std::move(runner).error();
     auto engine = engine::Engine::start({.executor = std::move(runner).value(),
                                          .tokenizer = text_.tokenizer.get(),
                                          .vocab_size = sizes_.vocab,

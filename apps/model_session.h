@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/thread_team.h"
 #include "engine/engine.h"
+#include "engine/model_runner.h"
 #include "formats/checkpoint.h"
 #include "kernels/ops/device_context.h"
 #include "model/model.h"
@@ -54,6 +55,9 @@ class ModelSession {
     [[nodiscard]] base::Status start(const std::string& model_name,
                                      std::function<void()> on_idle = nullptr);
 
+    // The first part of start() by itself, for who runs steps without an engine.
+    [[nodiscard]] base::Result<std::unique_ptr<engine::ModelRunner>> load_runner();
+
     // After start().
     [[nodiscard]] engine::Engine& engine() { return *engine_; }
     [[nodiscard]] const text::Tokenizer& tokenizer() const { return *text_.tokenizer; }
@@ -62,6 +66,7 @@ class ModelSession {
     }
     [[nodiscard]] const api::SamplingDefaults& sampling_defaults() const { return defaults_; }
     [[nodiscard]] const plan::MemoryPlan& plan() const { return plan_; }
+    [[nodiscard]] const model::ModelSizes& sizes() const { return sizes_; }
     // Ids from 0 up to it can be a prompt; the tokenizer may know fewer.
     [[nodiscard]] std::int64_t vocab_size() const { return sizes_.vocab; }
     [[nodiscard]] const kernels::DeviceContext& device() const { return device_; }
