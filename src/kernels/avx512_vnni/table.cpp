@@ -1,5 +1,6 @@
 #include "kernels/avx512_vnni/variant.h"
 #include "kernels/tables.h"
+#include "kernels/tile32/pack.h"
 
 namespace pagoda::kernels {
 
@@ -11,6 +12,8 @@ const Kernels table_avx512_vnni = {
     .name = "avx512_vnni",
     .parent = "avx2",
     .required = kRequired,
+    .quantized_row_bytes = tile32::quantized_row_bytes,
+    .quantize = avx512_vnni::quantize,
     .linear_int8 = avx512_vnni::linear_int8,
     .linear_f32 = avx512_vnni::linear_f32,
     .rms_norm = avx512_vnni::rms_norm,

@@ -13,6 +13,9 @@ void linear_int8_blocks(const LinearArgs& args) noexcept;
 void linear_int8_supers(const LinearArgs& args) noexcept;
 void linear_f32(const LinearArgs& args) noexcept;
 
+// quantize.cpp: avx2's rows
+void quantize(const QuantizeArgs& args) noexcept;
+
 // norm.cpp, rope.cpp, gate.cpp, elementwise.cpp
 void rms_norm(const RmsNormArgs& args) noexcept;
 void layer_norm(const LayerNormArgs& args) noexcept;

@@ -11,7 +11,7 @@
 namespace pagoda::kernels {
 namespace {
 
-constexpr std::int64_t kItemsPerThread = 6;        // so that no thread waits long at the end
+constexpr std::int64_t kItemsPerThread = 12;       // so that no thread waits long at the end
 constexpr std::int64_t kMinItemBytes = 16 * 1024;  // for one row: what is worth an atomic
 constexpr std::int64_t kMinItemRows = 48;
 constexpr std::int64_t kRowBlockBytes = 768 * 1024;  // activations that stay in a core's L2
@@ -51,7 +51,7 @@ std::int64_t rows_per_item(std::int64_t rows, std::int64_t row_bytes) {
     const std::int64_t block = std::max(fit, kRowBlockStep);
     if (rows <= block) return std::max<std::int64_t>(rows, 1);
     const std::int64_t blocks = ceil_div(rows, block);
-    return std::min(block, ceil_div(ceil_div(rows, blocks), 8) * 8);
+    return std::min(block, ceil_div(ceil_div(rows, blocks), 12) * 12);
 }
 
 // `item_bytes`: weight bytes that one item should read. `unit`: columns that are not cut apart,
