@@ -130,7 +130,8 @@ TEST(Window, PatternOfGemmaIsAPeriodOrAListOfLayers) {
     toy.set("attention.sliding_window_pattern", std::int64_t{2});
     EXPECT_EQ(spec_of(toy).layers[1].window, 0);
     EXPECT_EQ(spec_of(toy).layers[2].window, 16);
-    toy.set("attention.sliding_window_pattern", MetaArray{std::vector<bool>{false, true, true, false}});
+    toy.set("attention.sliding_window_pattern",
+            MetaArray{std::vector<bool>{false, true, true, false}});
     EXPECT_EQ(spec_of(toy).layers[0].window, 0);
     EXPECT_EQ(spec_of(toy).layers[1].window, 16);
     expect_refused(toy, "attention.sliding_window_pattern", std::int64_t{0});
