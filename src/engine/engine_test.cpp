@@ -532,9 +532,10 @@ TEST_F(EngineTest, DestructionAbortsWhatRuns) {
     const auto sinks = submit_long_requests();
     // The step under way ends when the engine takes no requests any more, not before.
     std::thread releaser([this, stopping = engine.get()] {
-        const auto nobody = std::make_shared<Collector>();
         const auto is_stopping = [&] {
-            const auto taken = stopping->submit(request({kShort}, 2, nobody));
+            // Each of its own sink: those that are taken before the stop end by themselves.
+            const auto taken =
+                stopping->submit(request({kShort}, 2, std::make_shared<Collector>()));
             return !taken && taken.error().message.find("shutting down") != std::string::npos;
         };
         while (!is_stopping()) std::this_thread::yield();
