@@ -39,7 +39,7 @@ class Bytes {
 struct Case {
     DType dtype;
     std::int64_t out, in, rows;
-    bool int8;
+    kernels::LinearSum sum;
     std::vector<std::byte> weight;
     std::vector<float> x;
 };
@@ -52,7 +52,9 @@ Case read_case(Bytes& bytes) {
     test.in = (1 + bytes.number() % 3) * type.block_values;
     if (!type.is_quantized) test.in = 1 + bytes.number() % 70;
     test.rows = 1 + bytes.number() % 9;
-    test.int8 = type.is_quantized && bytes.number() % 4 != 0;
+    const std::vector<kernels::LinearSum> sums =
+        kernels::sums_for(kernels::all_variants().front(), test.dtype, test.in);
+    test.sum = bytes.number() % 4 != 0 ? sums.back() : sums.front();
     test.x.resize(static_cast<std::size_t>(test.rows * test.in));
     bytes.fill(test.x.data(), test.x.size() * sizeof(float));
     test.weight.resize(static_cast<std::size_t>(test.out) *
@@ -65,7 +67,7 @@ std::vector<float> run(const kernels::Kernels& variant, const Case& test, std::i
                        std::int64_t rows) {
     std::vector<float> out(static_cast<std::size_t>(rows * test.out));
     kernels::LinearProbe(variant, test.dtype, test.out, test.in, test.weight)
-        .run(test.x.data() + first * test.in, rows, out.data(), {.int8 = test.int8});
+        .run(test.x.data() + first * test.in, rows, out.data(), {.sum = test.sum});
     return out;
 }
 
@@ -83,6 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::vector<float> expected = run(kernels::all_variants().front(), test, 0, test.rows);
     for (const kernels::Kernels& variant : kernels::all_variants()) {
         if (!kernels::contains(features, variant.required)) continue;
+        if (test.sum == kernels::LinearSum::kBf16 && variant.linear_bf16 == nullptr) continue;
         expect_same(run(variant, test, 0, test.rows), expected);
         const std::int64_t last = test.rows - 1;
         expect_same(run(variant, test, last, 1),

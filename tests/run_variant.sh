@@ -7,6 +7,7 @@ case $1 in
     avx2) needed=(avx2 fma f16c bmi2) ;;
     avx_vnni) needed=(avx2 fma f16c bmi2 avx_vnni) ;;
     avx512_vnni) needed=(avx512f avx512bw avx512vl avx512dq avx512_vnni) ;;
+    avx512_bf16) needed=(avx512f avx512bw avx512vl avx512dq avx512_vnni avx512_bf16) ;;
     *)
         echo "run_variant: unknown variant '$1'" >&2
         exit 2

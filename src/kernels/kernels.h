@@ -27,6 +27,9 @@ enum class CpuFeature : std::uint32_t {
     kAvx512Bf16 = 1U << 4,
     kAmxInt8 = 1U << 5,
     kAmxBf16 = 1U << 6,
+    // VDPBF16PS does twice the work of an f32 multiplication in the same time. By CPU model, not by
+    // a measurement, so that a machine always chooses the same variant.
+    kFastBf16 = 1U << 7,
 };
 [[nodiscard]] constexpr CpuFeature operator|(CpuFeature a, CpuFeature b) {
     return static_cast<CpuFeature>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
@@ -41,6 +44,7 @@ struct Kernels {
     const char* name = nullptr;
     const char* parent = nullptr;  // null for ref
     CpuFeature required = CpuFeature::kNone;
+    CpuFeature worthwhile = CpuFeature::kNone;  // and what it takes to be chosen without its name
 
     // Weights. A layout belongs to the variant that packs; a child may inherit packing and
     // quantizing and override linear_* alone, as long as it reads what its parent writes.
@@ -54,6 +58,11 @@ struct Kernels {
     void (*quantize)(const QuantizeArgs&) noexcept = nullptr;
     void (*linear_int8)(const LinearArgs&) noexcept = nullptr;
     void (*linear_f32)(const LinearArgs&) noexcept = nullptr;
+    // f32 activations rounded to bf16, with BF16 weights of an even number of inputs. May be null:
+    // only a parent of the same layout bequeaths it. Layers use it where multiplies_bf16 says so
+    // (not in ref, whose layers stay exact): its bits differ from linear_f32's.
+    void (*linear_bf16)(const LinearArgs&) noexcept = nullptr;
+    bool multiplies_bf16 = false;
 
     // Exact; F32, F16, BF16 and every block-quantised type.
     void (*dequantize)(const DequantizeArgs&) noexcept = nullptr;

@@ -20,18 +20,18 @@ constexpr std::int64_t kMaxRows = 129;  // beyond a row block, and odd
 constexpr std::int64_t kTile = 32;
 constexpr float kSentinel = -12345.0F;
 
-// What is summed: a variant, a type and whether the activations are int8.
+// What is summed: a variant, a type and the kind of the activations.
 struct Subject {
     const Kernels* kernels;
     DType dtype;
-    bool int8;
+    LinearSum sum;
 
     [[nodiscard]] bool is_reference() const { return kernels->parent == nullptr; }
     // Scalar code is slow, and has no paths that many rows would find.
     [[nodiscard]] std::int64_t max_rows() const { return is_reference() ? 21 : kMaxRows; }
     [[nodiscard]] std::string name() const {
-        return std::string(kernels->name) + " " + std::string(tensor::info(dtype).name) +
-               (int8 ? " int8" : " f32");
+        return std::string(kernels->name) + " " + std::string(tensor::info(dtype).name) + " " +
+               std::string(name_of(sum));
     }
 };
 
@@ -40,10 +40,9 @@ std::vector<Subject> subjects() {
     const CpuFeature features = detect_cpu_features();
     for (const Kernels& kernels : all_variants()) {
         if (!contains(features, kernels.required)) continue;
-        for (const DType dtype : kWeightTypes) {
-            list.push_back({&kernels, dtype, false});
-            if (tensor::info(dtype).is_quantized) list.push_back({&kernels, dtype, true});
-        }
+        for (const DType dtype : kWeightTypes)
+            for (const LinearSum sum : sums_for(kernels, dtype, 2))
+                list.push_back({&kernels, dtype, sum});
     }
     return list;
 }
@@ -61,14 +60,14 @@ class Layer {
           alone_(static_cast<std::size_t>(subject.max_rows() * out)),
           together_(alone_.size()) {
         for (std::int64_t row = 0; row < subject.max_rows(); ++row)
-            probe_.run(x_.data() + row * in, 1, alone_.data() + row * out, {.int8 = subject.int8});
+            probe_.run(x_.data() + row * in, 1, alone_.data() + row * out, {.sum = subject.sum});
     }
 
     // The columns [begin, end) of `rows` rows at once.
     void expect_same_bits(std::int64_t rows, std::int64_t begin, std::int64_t end) {
         std::fill(together_.begin(), together_.end(), kSentinel);
         probe_.run(x_.data(), rows, together_.data(),
-                   {.int8 = subject_.int8, .column_begin = begin, .column_end = end});
+                   {.sum = subject_.sum, .column_begin = begin, .column_end = end});
         for (std::int64_t row = 0; row < rows; ++row) {
             ASSERT_TRUE(is_alone(row, begin, end)) << text(rows, begin) << ", row " << row;
             ASSERT_TRUE(begin == 0 || together_[row * out_ + begin - 1] == kSentinel);
@@ -111,20 +110,22 @@ class Layer {
 };
 
 // More than one panel of K for few rows.
-std::int64_t some_inputs(DType dtype) {
-    const int values = tensor::info(dtype).block_values;
+std::int64_t some_inputs(const Subject& subject) {
+    if (subject.sum == LinearSum::kBf16) return 294;
+    const int values = tensor::info(subject.dtype).block_values;
     return values == 1 ? 133 : (values == 32 ? 288 : 512);
 }
 // More than one panel of K for any rows.
-std::int64_t many_inputs(DType dtype) {
-    const int values = tensor::info(dtype).block_values;
+std::int64_t many_inputs(const Subject& subject) {
+    if (subject.sum == LinearSum::kBf16) return 614;
+    const int values = tensor::info(subject.dtype).block_values;
     return values == 1 ? 300 : (values == 32 ? 800 : 768);
 }
 
 TEST(LinearBits, ARowIsAsItIsAloneAmongAnyNumberOfRows) {
     constexpr std::int64_t kOut = 97;
     for (const Subject& subject : subjects()) {
-        Layer layer(subject, kOut, some_inputs(subject.dtype));
+        Layer layer(subject, kOut, some_inputs(subject));
         const std::int64_t step = subject.is_reference() ? 10 : 1;
         for (std::int64_t rows = 1; rows <= subject.max_rows(); rows += step) {
             layer.expect_same_bits(rows, 0, kOut);
@@ -138,7 +139,7 @@ TEST(LinearBits, ARowIsAsItIsAloneInAnyRangeOfColumns) {
     constexpr std::pair<std::int64_t, std::int64_t> kRanges[] = {
         {0, kTile}, {kTile, 2 * kTile}, {2 * kTile, kOut}, {0, 2 * kTile}, {kTile, kOut}};
     for (const Subject& subject : subjects()) {
-        Layer layer(subject, kOut, some_inputs(subject.dtype));
+        Layer layer(subject, kOut, some_inputs(subject));
         for (const auto& [begin, end] : kRanges) {
             for (std::int64_t rows = 1 + begin / kTile; rows <= subject.max_rows(); rows += 9) {
                 layer.expect_same_bits(rows, begin, end);
@@ -152,7 +153,7 @@ TEST(LinearBits, ARowIsAsItIsAloneAcrossPanelsAndRunsOfTiles) {
     constexpr std::int64_t kOut = 330;
     for (const Subject& subject : subjects()) {
         if (subject.is_reference()) continue;
-        Layer layer(subject, kOut, many_inputs(subject.dtype));
+        Layer layer(subject, kOut, many_inputs(subject));
         for (const std::int64_t rows : {2, 12, 25, 49, 96, 97, 129}) {
             layer.expect_same_bits(rows, 0, kOut);
             if (HasFatalFailure()) return;
@@ -165,10 +166,13 @@ TEST(LinearBits, ARowIsAsItIsAloneOnOneThreadAndOnTwo) {
     for (const int threads : {1, 2}) {
         base::ThreadTeam team(threads);
         for (const Subject& subject : subjects()) {
-            if (subject.is_reference()) continue;
-            Layer layer(subject, kOut, some_inputs(subject.dtype));
-            const DeviceContext device{subject.kernels, &team,
-                                       subject.int8 ? ActivationMode::kAuto : ActivationMode::kF32};
+            const bool is_reached =
+                subject.sum != LinearSum::kBf16 || subject.kernels->multiplies_bf16;
+            if (subject.is_reference() || !is_reached) continue;
+            Layer layer(subject, kOut, some_inputs(subject));
+            const DeviceContext device{
+                subject.kernels, &team,
+                subject.sum == LinearSum::kF32 ? ActivationMode::kF32 : ActivationMode::kAuto};
             const Weight weight(device, layer.view());
             for (const std::int64_t rows : {1, 2, 5, 8, 13, 33, 48, 49, 64, 95, 97, 128, 129}) {
                 layer.expect_same_bits(device, weight, rows);

@@ -90,9 +90,13 @@ std::int64_t in_features(tensor::DType dtype, std::int64_t blocks) {
     return values == 1 ? 37 * blocks - 36 : blocks * values;
 }
 
+std::int64_t even_if(bool wanted, std::int64_t value) {
+    return wanted ? value + value % 2 : value;
+}
+
 // Every variant against the reference, with bias and accumulation and without.
-void expect_as_reference(tensor::DType dtype, const Case& test, bool int8) {
-    const std::int64_t in = in_features(dtype, test.blocks);
+void expect_as_reference(tensor::DType dtype, const Case& test, LinearSum sum) {
+    const std::int64_t in = even_if(sum == LinearSum::kBf16, in_features(dtype, test.blocks));
     const std::vector<std::byte> source = random_weight(dtype, test.out, in, 11);
     const std::vector<float> x = make_input(test.input, test.rows, in);
     const std::vector<float> bias = random_rows(1, test.out, 13);
@@ -101,14 +105,15 @@ void expect_as_reference(tensor::DType dtype, const Case& test, bool int8) {
         const std::vector<float> before(static_cast<std::size_t>(test.rows * test.out), 0.25F);
         std::vector<float> expected = before;
         const LinearProbe::Options options{
-            .int8 = int8, .bias = accumulate ? bias.data() : nullptr, .accumulate = accumulate};
+            .sum = sum, .bias = accumulate ? bias.data() : nullptr, .accumulate = accumulate};
         expected_layer.run(x.data(), test.rows, expected.data(), options);
         for (const Kernels* kernels : runnable()) {
+            if (sum == LinearSum::kBf16 && kernels->linear_bf16 == nullptr) continue;
             std::vector<float> got = before;
             LinearProbe(*kernels, dtype, test.out, in, source)
                 .run(x.data(), test.rows, got.data(), options);
             EXPECT_EQ(first_difference(expected, got), -1)
-                << describe(*kernels, dtype, test.out, in, test.rows) << (int8 ? " int8" : " f32");
+                << describe(*kernels, dtype, test.out, in, test.rows) << " " << name_of(sum);
         }
     }
 }
@@ -116,8 +121,8 @@ void expect_as_reference(tensor::DType dtype, const Case& test, bool int8) {
 TEST(LinearConformance, EveryVariantGivesTheBitsOfTheReference) {
     for (const tensor::DType dtype : kWeightTypes) {
         for (const Case& test : kCases) {
-            expect_as_reference(dtype, test, false);
-            if (tensor::info(dtype).is_quantized) expect_as_reference(dtype, test, true);
+            for (const LinearSum sum : sums_for(reference(), dtype, 2))
+                expect_as_reference(dtype, test, sum);
         }
     }
 }
@@ -129,8 +134,8 @@ TEST(LinearConformance, RandomLayersGiveTheBitsOfTheReference) {
         const Case test{static_cast<std::int64_t>(1 + random() % 80),
                         static_cast<std::int64_t>(1 + random() % 3),
                         static_cast<std::int64_t>(random() % 30), static_cast<Input>(random() % 6)};
-        expect_as_reference(dtype, test, false);
-        if (tensor::info(dtype).is_quantized) expect_as_reference(dtype, test, true);
+        for (const LinearSum sum : sums_for(reference(), dtype, 2))
+            expect_as_reference(dtype, test, sum);
     }
 }
 
@@ -152,15 +157,15 @@ TEST(LinearConformance, ExtremeScalesGiveTheBitsOfTheReference) {
                 if (dtype == tensor::DType::kMXFP4) at[0] = static_cast<std::byte>(block * 2);
             }
             const std::vector<float> x = random_rows(3, in, 5);
-            for (const bool int8 : {false, true}) {
+            for (const LinearSum sum : sums_for(*kernels, dtype, in)) {
                 std::vector<float> expected(3 * 64);
                 std::vector<float> got(3 * 64);
                 LinearProbe(reference(), dtype, 64, in, source)
-                    .run(x.data(), 3, expected.data(), {.int8 = int8});
+                    .run(x.data(), 3, expected.data(), {.sum = sum});
                 LinearProbe(*kernels, dtype, 64, in, source)
-                    .run(x.data(), 3, got.data(), {.int8 = int8});
+                    .run(x.data(), 3, got.data(), {.sum = sum});
                 EXPECT_EQ(first_difference(expected, got), -1)
-                    << describe(*kernels, dtype, 64, in, 3) << (int8 ? " int8" : " f32");
+                    << describe(*kernels, dtype, 64, in, 3) << " " << name_of(sum);
             }
         }
     }
@@ -178,7 +183,7 @@ TEST(LinearConformance, ANotFiniteActivationSpoilsItsOwnRowOnly) {
                 x[4 * 512 + 300] = bad;
                 std::vector<float> out(kRows * kOut);
                 LinearProbe(*kernels, dtype, kOut, 512, random_weight(dtype, kOut, 512, 6))
-                    .run(x.data(), kRows, out.data(), {.int8 = true});
+                    .run(x.data(), kRows, out.data(), {.sum = LinearSum::kInt8});
                 for (std::int64_t i = 0; i < kRows * kOut; ++i)
                     EXPECT_EQ(std::isnan(out[i]), i / kOut == 4)
                         << kernels->name << " " << tensor::info(dtype).name << " row " << i / kOut;
@@ -199,8 +204,8 @@ TEST(LinearConformance, Int8ActivationsAreWithinHalfAStepOfTheExactLayer) {
             const LinearProbe layer(*kernels, dtype, kOut, kIn, source);
             std::vector<float> exact(kOut);
             std::vector<float> rounded(kOut);
-            layer.run(x.data(), 1, exact.data(), {.int8 = false});
-            layer.run(x.data(), 1, rounded.data(), {.int8 = true});
+            layer.run(x.data(), 1, exact.data(), {.sum = LinearSum::kF32});
+            layer.run(x.data(), 1, rounded.data(), {.sum = LinearSum::kInt8});
             std::vector<float> weights(kOut * kIn);
             kernels->dequantize({dtype, source.data(), kOut, kIn, weights.data()});
             for (std::int64_t c = 0; c < kOut; ++c) {

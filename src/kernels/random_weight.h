@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <random>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "kernels/kernels.h"
@@ -108,6 +109,21 @@ inline void tame_block(tensor::DType dtype, std::byte* block, Random& random) {
     return values;
 }
 
+// Which of the table's three sums a layer is.
+enum class LinearSum { kInt8, kF32, kBf16 };
+[[nodiscard]] inline std::string_view name_of(LinearSum sum) {
+    return sum == LinearSum::kInt8 ? "int8" : (sum == LinearSum::kF32 ? "f32" : "bf16");
+}
+// Those that a weight can meet.
+[[nodiscard]] inline std::vector<LinearSum> sums_for(const Kernels& kernels, tensor::DType dtype,
+                                                     std::int64_t in) {
+    std::vector<LinearSum> sums{LinearSum::kF32};
+    if (tensor::info(dtype).is_quantized) sums.push_back(LinearSum::kInt8);
+    if (dtype == tensor::DType::kBF16 && in % 2 == 0 && kernels.linear_bf16 != nullptr)
+        sums.push_back(LinearSum::kBf16);
+    return sums;
+}
+
 // One linear layer through a variant's table, without threads. Used by tests and the fuzzer.
 class LinearProbe {
   public:
@@ -126,7 +142,7 @@ class LinearProbe {
     }
 
     struct Options {
-        bool int8 = false;
+        LinearSum sum = LinearSum::kF32;
         const float* bias = nullptr;
         bool accumulate = false;
         std::int64_t column_begin = 0, column_end = -1;  // -1: all
@@ -146,7 +162,8 @@ class LinearProbe {
             .accumulate = options.accumulate,
             .column_begin = options.column_begin,
             .column_end = options.column_end < 0 ? weight_.out_features : options.column_end};
-        if (!options.int8) return kernels_.linear_f32(args);
+        if (options.sum == LinearSum::kF32) return kernels_.linear_f32(args);
+        if (options.sum == LinearSum::kBf16) return kernels_.linear_bf16(args);
         const std::size_t row_bytes = kernels_.quantized_row_bytes(cols);
         quantized.resize(static_cast<std::size_t>(rows) * row_bytes);
         kernels_.quantize({.in = in,

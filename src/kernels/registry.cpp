@@ -14,9 +14,7 @@ namespace {
 constexpr std::array kTables = {
     &table_ref,
 #if defined(__x86_64__)
-    &table_avx2,
-    &table_avx_vnni,
-    &table_avx512_vnni,
+    &table_avx2, &table_avx_vnni, &table_avx512_vnni, &table_avx512_bf16,
 #endif
 };
 
@@ -49,6 +47,12 @@ constexpr std::array kOperators = {
              }},
     entry<&Kernels::linear_int8>("linear_int8"),
     entry<&Kernels::linear_f32>("linear_f32"),
+    Operator{"linear_bf16", [](const Kernels& kernels) { return kernels.linear_bf16 != nullptr; },
+             [](Kernels& child, const Kernels& parent) {
+                 if (child.layout != parent.layout) return;
+                 child.linear_bf16 = parent.linear_bf16;
+                 child.multiplies_bf16 = parent.multiplies_bf16;
+             }},
     entry<&Kernels::dequantize>("dequantize"),
     entry<&Kernels::rms_norm>("rms_norm"),
     entry<&Kernels::layer_norm>("layer_norm"),
@@ -115,7 +119,8 @@ std::string names_of(CpuFeature features) {
 const Kernels* best_with_prefix(std::string_view prefix, CpuFeature features) {
     const Kernels* best = nullptr;
     for (const Kernels& variant : all_variants())
-        if (std::string_view(variant.name).starts_with(prefix) && runs_on(variant, features))
+        if (std::string_view(variant.name).starts_with(prefix) && runs_on(variant, features) &&
+            contains(features, variant.worthwhile))
             best = &variant;
     return best;
 }
@@ -158,6 +163,7 @@ base::Result<const Kernels*> choose_variant(std::string_view wanted, CpuFeature 
 std::vector<Provider> providers(const Kernels& kernels) {
     std::vector<Provider> rows;
     for (const Operator& op : kOperators) {
+        if (!op.provided(kernels)) continue;
         const Kernels* table = raw_table(kernels.name);
         while (table != nullptr && !op.provided(*table) && table->parent != nullptr)
             table = raw_table(table->parent);

@@ -18,13 +18,14 @@ namespace pagoda::kernels {
 // Every variant of this build, parents first, inherited entries filled in.
 [[nodiscard]] std::span<const Kernels> all_variants();
 
-// The best variant that `features` can run, or the one named by `wanted` (the value of PAGODA_ISA;
-// empty: the best). Errors: an unknown name, or one that this machine can't run; both list what can
-// be had.
+// The best variant that `features` can run and make worthwhile, or the one named by `wanted` (the
+// value of PAGODA_ISA; empty: the best). Errors: an unknown name, or one that this machine can't
+// run; both list what can be had.
 [[nodiscard]] base::Result<const Kernels*> choose_variant(std::string_view wanted,
                                                           CpuFeature features);
 
-// Which variant provides an entry, for `pagoda kernels`: rows of {operator, provider}.
+// Which variant provides each entry that is not null, for `pagoda kernels`: rows of {operator,
+// provider}.
 struct Provider {
     std::string_view op;
     std::string_view variant;

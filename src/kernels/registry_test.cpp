@@ -19,7 +19,15 @@ TEST(Registry, TakesTheBestVariantThatTheFeaturesAllow) {
     EXPECT_EQ(chosen_name("", CpuFeature::kAvx2), "avx2");
     EXPECT_EQ(chosen_name("", CpuFeature::kAvx2 | CpuFeature::kAvx512), "avx2");
     EXPECT_EQ(chosen_name("", CpuFeature::kAvx2 | CpuFeature::kAvxVnni), "avx_vnni");
-    EXPECT_EQ(chosen_name("", kEverything), "avx512_vnni");
+    EXPECT_EQ(chosen_name("", kEverything), "avx512_bf16");
+}
+
+TEST(Registry, Bf16IsChosenByItselfOnlyWhereItIsFast) {
+    const auto slow = static_cast<CpuFeature>(static_cast<std::uint32_t>(kEverything) &
+                                              ~static_cast<std::uint32_t>(CpuFeature::kFastBf16));
+    EXPECT_EQ(chosen_name("", slow), "avx512_vnni");
+    EXPECT_EQ(chosen_name("avx512", slow), "avx512_vnni");
+    EXPECT_EQ(chosen_name("avx512_bf16", slow), "avx512_bf16");
 }
 
 TEST(Registry, AFeatureWithoutItsBaseIsNotEnough) {
@@ -32,7 +40,7 @@ TEST(Registry, TakesTheVariantThatIsNamed) {
     EXPECT_EQ(chosen_name("avx2", kEverything), "avx2");
     EXPECT_EQ(chosen_name("avx_vnni", kEverything), "avx_vnni");
     EXPECT_EQ(chosen_name("avx512_vnni", kEverything), "avx512_vnni");
-    EXPECT_EQ(chosen_name("avx512", kEverything), "avx512_vnni");
+    EXPECT_EQ(chosen_name("avx512", kEverything), "avx512_bf16");
 }
 
 TEST(Registry, AnUnknownNameListsWhatCanBeHad) {
@@ -41,7 +49,7 @@ TEST(Registry, AnUnknownNameListsWhatCanBeHad) {
     EXPECT_EQ(chosen.error().code, base::ErrorCode::kInvalidArgument);
     EXPECT_EQ(chosen.error().message,
               "no kernel variant is called \"sse9\"; this build has ref, avx2, avx_vnni, "
-              "avx512_vnni, and this machine can run ref, avx2");
+              "avx512_vnni, avx512_bf16, and this machine can run ref, avx2");
 }
 
 TEST(Registry, AVariantThatTheMachineCannotRunIsRefused) {
@@ -93,6 +101,15 @@ TEST(Registry, AvxVnniMultipliesIntegersAndInheritsTheRest) {
             EXPECT_NE(row.variant, "avx_vnni") << row.op;
         }
     }
+}
+
+TEST(Registry, Avx512Bf16MultipliesBf16AndInheritsTheRest) {
+    const auto chosen = choose_variant("avx512_bf16", kEverything);
+    ASSERT_TRUE(chosen.ok());
+    for (const Provider& row : providers(**chosen))
+        EXPECT_EQ(row.variant == "avx512_bf16", row.op == "linear_bf16") << row.op;
+    for (const Kernels& kernels : all_variants())
+        EXPECT_EQ(kernels.multiplies_bf16, std::string_view(kernels.name) == "avx512_bf16");
 }
 
 TEST(CpuFeatures, AreConsistent) {

@@ -14,5 +14,6 @@ extern const Kernels table_ref;
 extern const Kernels table_avx2;
 extern const Kernels table_avx_vnni;
 extern const Kernels table_avx512_vnni;
+extern const Kernels table_avx512_bf16;
 
 }  // namespace pagoda::kernels

@@ -23,6 +23,7 @@ struct TileVec {
     static constexpr int kHalfRows = 3;
     static constexpr int kVecs = 1;
     static constexpr int kRowVecs = 4;
+    static constexpr int kSlotValues = 1;
     static constexpr int kFloatRows = 6;  // 6 x 2 sums of 16 registers
     static constexpr int kFloatVecs = 2;
     static constexpr int kFloatRegisters = 16;

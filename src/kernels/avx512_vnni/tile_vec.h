@@ -22,6 +22,7 @@ struct TileVec {
     static constexpr int kHalfRows = 4;  // formats with a scale for 16 values need a third set
     static constexpr int kVecs = 2;
     static constexpr int kRowVecs = 2;
+    static constexpr int kSlotValues = 1;
     static constexpr int kFloatRows = 12;  // 12 x 2 sums of 32 registers
     static constexpr int kFloatVecs = 2;
     static constexpr int kFloatRegisters = 32;

@@ -11,6 +11,10 @@
 //
 // F32 weights need no panel, and quantised ones are widened to it before the first rows. A single
 // row reads its tiles as they come.
+//
+// K is counted in slots: what one Vec::fma takes of it. That is a value, or with Vec::kSlotValues 2
+// a pair of BF16 values (the order of linear_bf16 in ref/linear.cpp) in the place of a float; the
+// copied rows are rounded to such pairs, and BF16 tiles give their values of two k as pairs.
 
 #include "kernels/args.h"
 #include "kernels/generic/decode_inl.h"
@@ -23,7 +27,7 @@ namespace {
 
 constexpr int kFloatRowBlock = 96;  // rows that share a widened panel
 constexpr int kFloatTiles = 8;      // tiles that share copied rows
-constexpr int kFloatPanel = 128;    // values of K: 16 KiB of widened weights
+constexpr int kFloatPanel = 128;    // slots of K: 16 KiB of widened weights
 // From row to row of the copy: an odd number of cache lines, so that rows spread over L1's sets.
 constexpr int kRowFloats = kFloatPanel + 16;
 static_assert(kFloatPanel % kGroupValues == 0);
@@ -108,10 +112,12 @@ struct PlainTile {
     [[gnu::always_inline]] typename Vec::F load(std::int64_t k, int vec) const {
         using tensor::DType;
         constexpr int kSize = kDType == DType::kF32 ? 4 : 2;
-        const std::byte* in = values + (k * kTileColumns + vec * Vec::kLanes) * kSize;
+        const std::byte* in =
+            values + (k * Vec::kSlotValues * kTileColumns + vec * Vec::kLanes) * kSize;
+        if constexpr (Vec::kSlotValues == 2) return Vec::load_pairs(in, in + kTileColumns * kSize);
         if constexpr (kDType == DType::kF32) return Vec::load_float(in);
         if constexpr (kDType == DType::kF16) return Vec::load_half(in);
-        if constexpr (kDType == DType::kBF16) return Vec::load_bfloat(in);
+        if constexpr (kDType == DType::kBF16 && Vec::kSlotValues == 1) return Vec::load_bfloat(in);
     }
 };
 
@@ -133,12 +139,12 @@ struct FloatWork {
     const float* x = nullptr;  // [rows][kRowFloats]
     float* sums = nullptr;     // [rows][32]
     int parts = 0;
-    Ahead ahead;             // of the weights: a step for every kAheadValues values and pass
-    std::int64_t count = 0;  // values of K
+    Ahead ahead;             // of the weights: a step for every kAheadSlots slots and pass
+    std::int64_t count = 0;  // slots of K
     float* out = nullptr;    // where the sums go after this panel, or null
     std::int64_t out_stride = 0;
 };
-constexpr int kAheadValues = 4;
+constexpr int kAheadSlots = 4;
 
 // acc[r][c] += x[r][k] * w[k][c]
 template <int kR, int kC, class Source>
@@ -173,8 +179,8 @@ template <int kR, int kC, class Source>
         for (int c = 0; c < kC; ++c)
             acc[r][c] = Vec::load(sums + r * kTileColumns + c * Vec::kLanes);
     std::int64_t k = 0;
-    for (; k + kAheadValues <= work.count; k += kAheadValues) {
-        unroll<kAheadValues>([&](auto index) {
+    for (; k + kAheadSlots <= work.count; k += kAheadSlots) {
+        unroll<kAheadSlots>([&](auto index) {
             add_value<kR, kC>(source, x, k + decltype(index)::value, first_vec, acc);
         });
         ahead.advance();
@@ -232,12 +238,13 @@ void add_cut(const RowCut& cut, int begin, int end, const Source& source, FloatW
     if (work.parts > 0) add_float_parts_of<kMax>(cut.size, source, work);
 }
 
-// Values [first, first + work.count) of a tile for all rows of a block.
+// Slots [first, first + work.count) of a tile for all rows of a block.
 template <class Vec, tensor::DType kDType>
 void multiply_panel(const std::byte* tile, std::int64_t first, const RowCut& cut, FloatWork& work) {
     alignas(64) float panel[kFloatPanel * kTileColumns];
     if constexpr (kIsPlain<kDType>) {
-        const PlainTile<Vec, kDType> plain{tile + first / kGroupValues * run_bytes<kDType>()};
+        const PlainTile<Vec, kDType> plain{tile + first * Vec::kSlotValues / kGroupValues *
+                                                      run_bytes<kDType>()};
         if (kDType == tensor::DType::kF32 || cut.parts == 1)
             return add_cut(cut, 0, cut.parts, plain, work);
         add_cut(cut, 0, 1, KeptPlainTile<Vec, kDType>{plain, panel}, work);
@@ -258,13 +265,19 @@ struct FloatBlock {
     std::int64_t tile_bytes;
 };
 
-// x[rows][kRowFloats] = values [first, first + count) of the block's rows.
+// x[rows][kRowFloats] = slots [first, first + count) of the block's rows.
 template <class Vec>
 void copy_rows(const LinearArgs& args, const FloatBlock& block, std::int64_t first, int count,
                float* x) {
     for (int r = 0; r < block.rows; ++r, x += kRowFloats) {
-        const std::byte* in = args.in + (block.first_row + r) * args.in_stride + first * 4;
+        const std::byte* in =
+            args.in + (block.first_row + r) * args.in_stride + first * Vec::kSlotValues * 4;
         int k = 0;
+        if constexpr (Vec::kSlotValues == 2) {
+            for (; k < count; k += Vec::kLanes)
+                Vec::store(x + k, Vec::round_pairs(in + k * 8, count - k));
+            continue;
+        }
         for (; k + Vec::kLanes <= count; k += Vec::kLanes)
             Vec::store(x + k, Vec::load_float(in + k * 4));
         for (; k < count; ++k) x[k] = *reinterpret_cast<const float*>(in + k * 4);
@@ -274,17 +287,17 @@ void copy_rows(const LinearArgs& args, const FloatBlock& block, std::int64_t fir
 template <class Vec, tensor::DType kDType>
 void multiply_block(const LinearArgs& args, const FloatBlock& block) {
     constexpr std::int64_t kPanelBytes =
-        std::int64_t{kFloatPanel / kGroupValues} * run_bytes<kDType>();
+        std::int64_t{kFloatPanel * Vec::kSlotValues / kGroupValues} * run_bytes<kDType>();
     alignas(64) float x[kFloatRowBlock * kRowFloats];
     alignas(64) float sums[kFloatTiles * kFloatRowBlock * kTileColumns];
-    const std::int64_t cols = args.weight.in_features;
+    const std::int64_t slots = args.weight.in_features / Vec::kSlotValues;
     const std::byte* tiles = args.weight.data + block.column / kTileColumns * block.tile_bytes;
     const RowCut cut(block.rows, Vec::kFloatRows);
-    const int steps = cut.parts * (kFloatPanel / kAheadValues);
+    const int steps = cut.parts * (kFloatPanel / kAheadSlots);
     const int tile_sums = block.rows * kTileColumns;
     for (int i = 0; i < block.tiles * tile_sums; ++i) sums[i] = 0;
-    for (std::int64_t first = 0; first < cols; first += kFloatPanel) {
-        const std::int64_t left = cols - first;
+    for (std::int64_t first = 0; first < slots; first += kFloatPanel) {
+        const std::int64_t left = slots - first;
         const int count = left < kFloatPanel ? static_cast<int>(left) : kFloatPanel;
         const bool is_last = left <= kFloatPanel;
         copy_rows<Vec>(args, block, first, count, x);
@@ -318,7 +331,7 @@ void multiply_one_row(const LinearArgs& args, std::int64_t column, const std::by
     alignas(64) float panel[kGroupValues * kTileColumns];
     alignas(64) float sums[kTileColumns] = {};
     FloatWork work{.ahead = {tile + kAheadBytes, tile + kAheadBytes,
-                             run_bytes<kDType>() / kGroupValues * kAheadValues},
+                             run_bytes<kDType>() / kGroupValues * kAheadSlots},
                    .count = length};
     for (std::int64_t first = 0; first < cols; first += length) {
         work.x = reinterpret_cast<const float*>(args.in) + first;
@@ -347,7 +360,7 @@ void linear_f32_of(const LinearArgs& args) {
     const std::int64_t tile_bytes = kIsPlain<kDType> ? cols * (run_bytes<kDType>() / kGroupValues)
                                                      : cols / kGroupValues * run_bytes<kDType>();
     const std::int64_t end = (args.column_end + kTileColumns - 1) / kTileColumns;
-    if (args.rows == 1) {
+    if (args.rows == 1 && Vec::kSlotValues == 1) {
         for (std::int64_t tile = args.column_begin / kTileColumns; tile < end; ++tile)
             multiply_one_row<Vec, kDType>(args, tile * kTileColumns,
                                           args.weight.data + tile * tile_bytes);

@@ -7,6 +7,7 @@
 //                    weights, 0 where it takes signed ones
 //   kRows, kVecs     rows and vectors of columns whose sums stay in registers together;
 //                    kHalfRows for formats that need a third set; kRowVecs for a single row
+//   kSlotValues      values of K that fma multiplies: 1, or 2 with load_pairs and round_pairs
 //   zero ... fma     float arithmetic; load_* widen kLanes stored numbers to float
 //   bytes            load_bytes, broadcast4 (four bytes to every lane), shift<bits> of 16-bit
 //   lanes,

@@ -9,7 +9,8 @@ namespace pagoda::kernels {
 
 // How linear layers treat activations (configuration: activation_dtype).
 enum class ActivationMode : std::uint8_t {
-    kAuto,  // int8 groups for block-quantised weights, f32 for BF16, F16 and F32 weights
+    kAuto,  // int8 groups for block-quantised weights, f32 for BF16, F16 and F32 weights; bf16 for
+            // BF16 weights where the variant multiplies bf16
     kF32,   // exactly dequantised weights, activations not rounded: the quality oracle
 };
 

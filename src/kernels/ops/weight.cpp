@@ -118,6 +118,11 @@ bool takes_int8(const DeviceContext& device, const Weight& weight) {
            tensor::info(weight.view().dtype).is_quantized;
 }
 
+bool takes_bf16(const DeviceContext& device, const Weight& weight) {
+    return device.activation_mode == ActivationMode::kAuto && device.kernels->multiplies_bf16 &&
+           weight.view().dtype == tensor::DType::kBF16 && weight.in_features() % 2 == 0;
+}
+
 bool rounds_twice(const DeviceContext& device, const Weight& weight) {
     return weight.rounding() == Rounding::kTwice && takes_int8(device, weight);
 }

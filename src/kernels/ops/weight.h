@@ -77,6 +77,8 @@ class Weight {
 
 // Whether a weight meets activations as int8 groups, and whether in two passes.
 [[nodiscard]] bool takes_int8(const DeviceContext& device, const Weight& weight);
+// Whether a weight meets activations rounded to bf16 (Kernels::linear_bf16).
+[[nodiscard]] bool takes_bf16(const DeviceContext& device, const Weight& weight);
 [[nodiscard]] bool rounds_twice(const DeviceContext& device, const Weight& weight);
 
 }  // namespace pagoda::kernels

@@ -1,4 +1,4 @@
-// The two linear kernels, and with them the order of every sum. One accumulator per output, from
+// The three linear kernels, and with them the order of every sum. One accumulator per output, from
 // zero, k ascending, f32 with round-to-nearest-even; `fma` rounds once:
 //
 // int8: for each group of 32, with S0 and S1 the sums of the activation's codes in its halves
@@ -10,9 +10,15 @@
 //
 // f32: acc = fma(x[k], w[k], acc), with w[k] exactly dequantised.
 //
+// bf16: as VDPBF16PS does it. With y the activations rounded to bf16 (nearest even), subnormals of
+// y, of w and of every sum taken for zero, for each pair of k
+//     acc = fma(y[k + 1], w[k + 1], acc)
+//     acc = fma(y[k], w[k], acc)
+//
 // Then bias and what `out` held are added, in this order. Variants keep these orders and so give
 // the same bits.
 
+#include <bit>
 #include <cmath>
 
 #include "kernels/ref/quantized_row.h"
@@ -88,6 +94,29 @@ void f32_column(const LinearArgs& args, std::int64_t column, std::int64_t first_
     for (std::int64_t r = 0; r < rows; ++r) store(args, first_row + r, column, acc[r]);
 }
 
+// Zero of its sign for a subnormal.
+float flushed(float value) {
+    return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0F, value) : value;
+}
+
+// To nearest even; a NaN stays one.
+float rounded_to_bf16(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(flushed(value));
+    if (std::isnan(value)) return std::bit_cast<float>((bits | 0x400000U) & 0xffff0000U);
+    return std::bit_cast<float>((bits + 0x7fffU + ((bits >> 16) & 1U)) & 0xffff0000U);
+}
+
+float bf16_sum(const float* x, const std::byte* weight, std::int64_t cols) {
+    float acc = 0;
+    for (std::int64_t k = 0; k < cols; k += 2) {
+        float w[2];
+        dequantize_run(tensor::DType::kBF16, weight, k, 2, w);
+        for (const int i : {1, 0})
+            acc = flushed(std::fma(rounded_to_bf16(x[k + i]), flushed(w[i]), acc));
+    }
+    return acc;
+}
+
 }  // namespace
 
 void linear_int8(const LinearArgs& args) noexcept {
@@ -100,6 +129,14 @@ void linear_f32(const LinearArgs& args) noexcept {
     for (std::int64_t column = args.column_begin; column < args.column_end; ++column)
         for (std::int64_t row = 0; row < args.rows; row += kRowBlock)
             f32_column(args, column, row, smaller(kRowBlock, args.rows - row));
+}
+
+void linear_bf16(const LinearArgs& args) noexcept {
+    for (std::int64_t column = args.column_begin; column < args.column_end; ++column)
+        for (std::int64_t row = 0; row < args.rows; ++row)
+            store(args, row, column,
+                  bf16_sum(reinterpret_cast<const float*>(args.in + row * args.in_stride),
+                           weight_row(args.weight, column), args.weight.in_features));
 }
 
 }  // namespace pagoda::kernels::ref

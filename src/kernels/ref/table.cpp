@@ -15,6 +15,7 @@ const Kernels table_ref = {
     .quantize = ref::quantize,
     .linear_int8 = ref::linear_int8,
     .linear_f32 = ref::linear_f32,
+    .linear_bf16 = ref::linear_bf16,
     .dequantize = ref::dequantize,
     .rms_norm = ref::rms_norm,
     .layer_norm = ref::layer_norm,

@@ -14,6 +14,7 @@ std::size_t quantized_row_bytes(std::int64_t cols);
 void quantize(const QuantizeArgs& args) noexcept;
 void linear_int8(const LinearArgs& args) noexcept;
 void linear_f32(const LinearArgs& args) noexcept;
+void linear_bf16(const LinearArgs& args) noexcept;
 void dequantize(const DequantizeArgs& args) noexcept;
 
 // norm.cpp, rope.cpp, gate.cpp, elementwise.cpp
