@@ -98,6 +98,12 @@ std::uint64_t linear_bytes(const kernels::Kernels& kernels, tensor::DType dtype,
 KernelBench::KernelBench(const kernels::DeviceContext& device, int repeat)
     : device_(device), repeat_(repeat), meter_(device, /*all_threads=*/true) {}
 
+double KernelBench::peak_of(Arithmetic arithmetic) const {
+    if (arithmetic == Arithmetic::kInt8) return meter_.int8_gops(kPeakTries);
+    const double f32 = meter_.f32_gflops(kPeakTries);
+    return arithmetic == Arithmetic::kF32 ? f32 : std::max(f32, meter_.bf16_gflops(kPeakTries));
+}
+
 // call() does the work once, on the next operands.
 template <class Call>
 void KernelBench::measure(const Work& work, const Call& call, KernelRow& row) {
@@ -106,8 +112,7 @@ void KernelBench::measure(const Work& work, const Call& call, KernelRow& row) {
     std::vector<double> read_shares;
     call();  // first touches, and code into the cache
     for (int run = 0; run < repeat_; ++run) {
-        const double peak =
-            work.is_int8 ? meter_.int8_gops(kPeakTries) : meter_.f32_gflops(kPeakTries);
+        const double peak = peak_of(work.arithmetic);
         const double read = meter_.read_gb_s(1);
         const double begin = kernels::roof_clock(device_, /*all_threads=*/true);
         double took = 0;
@@ -156,8 +161,7 @@ std::vector<KernelRow> KernelBench::linear(tensor::DType dtype, MatrixShape shap
             {.macs = static_cast<double>(count) * static_cast<double>(shape.out) *
                      static_cast<double>(shape.in),
              .bytes = static_cast<double>(bytes),
-             .is_int8 = tensor::info(dtype).is_quantized &&
-                        device_.activation_mode == kernels::ActivationMode::kAuto},
+             .arithmetic = arithmetic_of(dtype, device_)},
             [&] {
                 kernels::linear(device_, weights[next], in,
                                 {.out = out.data(), .stride = shape.out});

@@ -10,6 +10,7 @@
 #include "kernels/ops/device_context.h"
 #include "kernels/ops/linear.h"
 #include "kernels/roof.h"
+#include "matrix_work.h"
 #include "model_shapes.h"
 #include "tensor/dtype.h"
 
@@ -50,8 +51,9 @@ class KernelBench {
     struct Work {
         double macs = 0;
         double bytes = 0;
-        bool is_int8 = false;
+        Arithmetic arithmetic = Arithmetic::kF32;
     };
+    [[nodiscard]] double peak_of(Arithmetic arithmetic) const;
     template <class Call>
     void measure(const Work& work, const Call& call, KernelRow& row);
 

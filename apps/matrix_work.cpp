@@ -1,20 +1,31 @@
 #include "matrix_work.h"
 
-#include "tensor/dtype.h"
+#include <algorithm>
 
 namespace pagoda::apps {
 namespace {
 
-// Block-quantised weights meet int8 activations, unless activations are not rounded.
 double peak_of(tensor::DType dtype, const kernels::DeviceContext& device,
                const kernels::Roof& roof) {
     constexpr double kGiga = 1e9;
-    const bool is_int8 = tensor::info(dtype).is_quantized &&
-                         device.activation_mode == kernels::ActivationMode::kAuto;
-    return (is_int8 ? roof.int8_gops : roof.f32_gflops) * kGiga;
+    switch (arithmetic_of(dtype, device)) {
+        case Arithmetic::kInt8:
+            return roof.int8_gops * kGiga;
+        case Arithmetic::kBf16:
+            return std::max(roof.bf16_gflops, roof.f32_gflops) * kGiga;
+        case Arithmetic::kF32:
+            return roof.f32_gflops * kGiga;
+    }
+    return 0;
 }
 
 }  // namespace
+
+Arithmetic arithmetic_of(tensor::DType dtype, const kernels::DeviceContext& device) {
+    if (device.activation_mode == kernels::ActivationMode::kF32) return Arithmetic::kF32;
+    if (tensor::info(dtype).is_quantized) return Arithmetic::kInt8;
+    return dtype == tensor::DType::kBF16 ? Arithmetic::kBf16 : Arithmetic::kF32;
+}
 
 MatrixWork matrix_work(const formats::Checkpoint& checkpoint, const kernels::DeviceContext& device,
                        const kernels::Roof& roof) {

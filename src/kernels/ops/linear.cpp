@@ -29,6 +29,11 @@ struct Rows {
     std::int64_t stride;  // bytes
     std::int64_t count;
     const std::byte* residual = nullptr;  // the second pass's rows, of the same stride
+
+    [[nodiscard]] Rows range(std::int64_t first, std::int64_t rows) const {
+        return {data + first * stride, stride, rows,
+                residual == nullptr ? nullptr : residual + first * stride};
+    }
 };
 
 // How one weight's outputs are cut: column ranges of whole tiles, as equal as may be, times blocks
@@ -86,8 +91,17 @@ Rows rows_for(const DeviceContext& device, const Weight& weight, Activations& in
             in.stride() * static_cast<std::int64_t>(sizeof(float)), in.rows()};
 }
 
+std::int64_t row_count(const LinearItem& item, const Activations& in) {
+    return item.rows < 0 ? in.rows() - item.first_row : item.rows;
+}
+
+Rows rows_for(const DeviceContext& device, const LinearItem& item, Activations& in) {
+    return rows_for(device, *item.weight, in).range(item.first_row, row_count(item, in));
+}
+
 void run_columns(const DeviceContext& device, const Weight& weight, const LinearArgs& args,
                  const std::byte* residual) {
+    if (takes_bf16(device, weight)) return device.kernels->linear_bf16(args);
     if (!takes_int8(device, weight)) return device.kernels->linear_f32(args);
     device.kernels->linear_int8(args);
     if (residual == nullptr) return;
@@ -133,6 +147,7 @@ void check_fit(const DeviceContext& device, const Weight& weight, const Activati
 }
 
 // Weight bytes per item for the layers of one region together.
+// `rows`: the most that one of them has.
 std::int64_t item_bytes_for(const DeviceContext& device, std::span<const LinearItem> layers,
                             std::int64_t rows) {
     std::int64_t bytes = 0;
@@ -146,8 +161,15 @@ std::int64_t item_bytes_for(const DeviceContext& device, std::span<const LinearI
 }  // namespace
 
 void linear_all(const DeviceContext& device, std::span<const LinearItem> items, Activations& in) {
-    if (in.rows() == 0) return;
-    const std::int64_t item_bytes = item_bytes_for(device, items, in.rows());
+    std::int64_t most_rows = 0;
+    for (const LinearItem& item : items) {
+        const std::int64_t rows = row_count(item, in);
+        CHECK(item.first_row >= 0 && rows >= 0 && item.first_row + rows <= in.rows(),
+              fmt::format("rows {} + {} of {} activations", item.first_row, rows, in.rows()));
+        most_rows = std::max(most_rows, rows);
+    }
+    if (most_rows == 0) return;
+    const std::int64_t item_bytes = item_bytes_for(device, items, most_rows);
     const auto split = [&](const LinearItem& layer, const Rows& rows) {
         return split_of(device, *layer.weight, rows, item_bytes, device.kernels->tile_columns);
     };
@@ -155,11 +177,13 @@ void linear_all(const DeviceContext& device, std::span<const LinearItem> items, 
     for (const LinearItem& layer : items) {
         const Weight& weight = *layer.weight;
         check_fit(device, weight, in);
-        total += split(layer, rows_for(device, weight, in)).items();
+        const Rows rows = rows_for(device, layer, in);
+        if (rows.count > 0) total += split(layer, rows).items();
     }
     device.team->for_each(total, [&](std::int64_t item) {
         for (const LinearItem& layer : items) {
-            const Rows rows = rows_for(device, *layer.weight, in);
+            const Rows rows = rows_for(device, layer, in);
+            if (rows.count == 0) continue;
             const Split cut = split(layer, rows);
             if (item < cut.items()) return run_item(device, layer, cut, rows, item);
             item -= cut.items();

@@ -18,14 +18,21 @@ struct LinearOut {
     const float* bias = nullptr;  // [out_features]
     bool accumulate = false;      // add to what `out` holds (residual)
 };
+// One weight over the rows [first_row, first_row + rows) of the activations; out.out is the row of
+// first_row. Negative `rows`: all from first_row on. Experts are items of one weight and one range
+// of rows each, over activations that were gathered by expert.
 struct LinearItem {
     const Weight* weight;
     LinearOut out;
+    std::int64_t first_row = 0;
+    std::int64_t rows = -1;
 };
 
 void linear(const DeviceContext& device, const Weight& weight, Activations& in,
             const LinearOut& out);
-// Several layers over the same rows in one parallel region.
+// Several layers in one parallel region, each over all rows or its own range of them. The ranges
+// may overlap, outputs may not. An item's output bits are those that linear() gives for its rows
+// alone.
 void linear_all(const DeviceContext& device, std::span<const LinearItem> items, Activations& in);
 
 // The gated half of an MLP: act(gate(in)) * up(in), [rows, out_features].

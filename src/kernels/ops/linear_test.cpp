@@ -38,10 +38,10 @@ struct Layer {
 
 // What one thread computes without the operator.
 std::vector<float> expected(const Layer& layer, const std::vector<float>& x, std::int64_t rows,
-                            bool int8) {
+                            LinearSum sum, const Kernels& kernels = best()) {
     std::vector<float> out(static_cast<std::size_t>(rows * layer.out));
-    LinearProbe(best(), layer.dtype, layer.out, layer.in, layer.bytes)
-        .run(x.data(), rows, out.data(), {.int8 = int8, .bias = layer.bias.data()});
+    LinearProbe(kernels, layer.dtype, layer.out, layer.in, layer.bytes)
+        .run(x.data(), rows, out.data(), {.sum = sum, .bias = layer.bias.data()});
     return out;
 }
 
@@ -65,7 +65,7 @@ TEST(Linear, AnyNumberOfThreadsAndRowsGivesTheSameBits) {
             std::vector<float> out(static_cast<std::size_t>(rows * 1000));
             linear(device, weight, in,
                    {.out = out.data(), .stride = 1000, .bias = layer.bias.data()});
-            EXPECT_TRUE(equal(out, expected(layer, x, rows, true)))
+            EXPECT_TRUE(equal(out, expected(layer, x, rows, LinearSum::kInt8)))
                 << threads << " threads, " << rows << " rows";
         }
     }
@@ -92,9 +92,55 @@ TEST(Linear, LayersOfOneRegionAreAsTheyAreAlone) {
         {&weights[2], {.out = out_v.data(), .stride = 65, .bias = v.bias.data()}},
     };
     linear_all(device, items, in);
-    EXPECT_TRUE(equal(out_q, expected(q, x, rows, true)));
-    EXPECT_TRUE(equal(out_k, expected(k, x, rows, true)));
-    EXPECT_TRUE(equal(out_v, expected(v, x, rows, false)));
+    EXPECT_TRUE(equal(out_q, expected(q, x, rows, LinearSum::kInt8)));
+    EXPECT_TRUE(equal(out_k, expected(k, x, rows, LinearSum::kInt8)));
+    EXPECT_TRUE(equal(
+        out_v, expected(v, x, rows, best().multiplies_bf16 ? LinearSum::kBf16 : LinearSum::kF32)));
+}
+
+// Experts: rows gathered by expert, some with none, one with all, two that overlap.
+TEST(Linear, RangesOfRowsAreAsTheyAreAlone) {
+    struct Range {
+        std::int64_t first, rows;
+    };
+    constexpr Range kRanges[] = {{0, 1}, {1, 0}, {1, 130}, {60, 7}, {131, -1}, {0, -1}, {150, 0}};
+    constexpr std::int64_t kRows = 150;
+    for (const DType dtype : {DType::kQ4_0, DType::kQ6_K, DType::kF32}) {
+        const std::vector<float> x = random_rows(kRows, 256, 4);
+        for (const int threads : {1, 2}) {
+            base::ThreadTeam team(threads);
+            const DeviceContext device{&best(), &team};
+            std::vector<Layer> layers;
+            std::vector<Weight> weights;
+            std::vector<std::vector<float>> outs;
+            std::vector<LinearItem> items;
+            for (const Range& range : kRanges) {
+                layers.emplace_back(dtype, 40 + 30 * range.first % 70, 256, 5 + layers.size());
+                weights.emplace_back(device, layers.back().view());
+                outs.emplace_back(static_cast<std::size_t>(kRows * layers.back().out), -1.0F);
+            }
+            for (std::size_t i = 0; i < layers.size(); ++i)
+                items.push_back({.weight = &weights[i],
+                                 .out = {.out = outs[i].data(),
+                                         .stride = layers[i].out,
+                                         .bias = layers[i].bias.data()},
+                                 .first_row = kRanges[i].first,
+                                 .rows = kRanges[i].rows});
+            Activations in(device, kRows, 256);
+            in.set(x.data(), kRows, 256, 256);
+            linear_all(device, items, in);
+            for (std::size_t i = 0; i < layers.size(); ++i) {
+                const Range& range = kRanges[i];
+                const std::int64_t rows = range.rows < 0 ? kRows - range.first : range.rows;
+                const std::vector<float> part(x.begin() + range.first * 256, x.end());
+                std::vector<float> wanted =
+                    expected(layers[i], part, rows,
+                             tensor::info(dtype).is_quantized ? LinearSum::kInt8 : LinearSum::kF32);
+                wanted.resize(outs[i].size(), -1.0F);
+                EXPECT_TRUE(equal(outs[i], wanted)) << "item " << i << ", threads " << threads;
+            }
+        }
+    }
 }
 
 TEST(Linear, TheF32ModeDoesNotRoundActivations) {
@@ -107,7 +153,37 @@ TEST(Linear, TheF32ModeDoesNotRoundActivations) {
     in.set(x.data(), 3, 256, 256);
     std::vector<float> out(3 * 64);
     linear(device, weight, in, {.out = out.data(), .stride = 64, .bias = layer.bias.data()});
-    EXPECT_TRUE(equal(out, expected(layer, x, 3, false)));
+    EXPECT_TRUE(equal(out, expected(layer, x, 3, LinearSum::kF32)));
+}
+
+// A table that multiplies bf16, whatever the machine.
+Kernels bf16_kernels() {
+    Kernels kernels = all_variants().front();
+    kernels.multiplies_bf16 = true;
+    return kernels;
+}
+
+TEST(Linear, Bf16WeightsOfEvenInputsAreMultipliedInBf16WhereTheVariantDoes) {
+    const Kernels kernels = bf16_kernels();
+    base::ThreadTeam team(1);
+    for (const std::int64_t inputs : {64, 65}) {
+        const Layer layer(DType::kBF16, 33, inputs, 9);
+        const std::vector<float> x = random_rows(3, inputs, 8);
+        for (const ActivationMode mode : {ActivationMode::kAuto, ActivationMode::kF32}) {
+            const DeviceContext device{&kernels, &team, mode};
+            const Weight weight(device, layer.view());
+            Activations in(device, 3, inputs);
+            in.set(x.data(), 3, inputs, inputs);
+            std::vector<float> out(3 * 33);
+            linear(device, weight, in,
+                   {.out = out.data(), .stride = 33, .bias = layer.bias.data()});
+            const bool is_bf16 = inputs == 64 && mode == ActivationMode::kAuto;
+            EXPECT_EQ(equal(out, expected(layer, x, 3, LinearSum::kF32, kernels)), !is_bf16);
+            if (is_bf16) {
+                EXPECT_TRUE(equal(out, expected(layer, x, 3, LinearSum::kBf16, kernels)));
+            }
+        }
+    }
 }
 
 TEST(Linear, NewContentsAreQuantisedAnew) {
@@ -121,7 +197,7 @@ TEST(Linear, NewContentsAreQuantisedAnew) {
         in.set(x.data(), 1, 64, 64);
         std::vector<float> out(32);
         linear(device, weight, in, {.out = out.data(), .stride = 32, .bias = layer.bias.data()});
-        EXPECT_TRUE(equal(out, expected(layer, x, 1, true)));
+        EXPECT_TRUE(equal(out, expected(layer, x, 1, LinearSum::kInt8)));
     }
 }
 
