@@ -54,4 +54,26 @@ Hash128 hash128(std::string_view text, const HashKey& key) {
     return hash128(std::as_bytes(std::span(text)), key);
 }
 
+ChunkedHash::ChunkedHash(std::size_t bytes)
+    : bytes_(bytes), chunks_((bytes + kChunkBytes - 1) / kChunkBytes) {}
+
+std::size_t ChunkedHash::chunk_bytes(std::int64_t chunk) const {
+    return std::min<std::size_t>(kChunkBytes, bytes_ - chunk_begin(chunk));
+}
+
+void ChunkedHash::set(std::int64_t chunk, std::span<const std::byte> bytes) noexcept {
+    chunks_[static_cast<std::size_t>(chunk)] = hash128(bytes);
+}
+
+Hash128 ChunkedHash::finish() const {
+    std::vector<std::uint64_t> words;
+    words.reserve(2 * chunks_.size() + 1);
+    for (const Hash128& chunk : chunks_) {
+        words.push_back(chunk.low);
+        words.push_back(chunk.high);
+    }
+    words.push_back(bytes_);
+    return hash128(std::as_bytes(std::span(words)));
+}
+
 }  // namespace pagoda::base

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace pagoda::base {
 
@@ -39,6 +40,32 @@ class HashKey {
 [[nodiscard]] Hash128 hash128(std::span<const std::byte> bytes);
 [[nodiscard]] Hash128 hash128(std::span<const std::byte> bytes, const HashKey& key);
 [[nodiscard]] Hash128 hash128(std::string_view text, const HashKey& key);
+
+// ChunkedHash: the hash of many bytes that come in chunks of a fixed size, in any order and from
+// any thread: hash128 over the hashes of all chunks and the number of bytes. set() of different
+// chunks may be called at once; all else by one thread.
+class ChunkedHash {
+  public:
+    static constexpr std::size_t kChunkBytes = std::size_t{256} << 10;  // the last may be shorter
+
+    explicit ChunkedHash(std::size_t bytes);
+
+    [[nodiscard]] std::int64_t num_chunks() const {
+        return static_cast<std::int64_t>(chunks_.size());
+    }
+    [[nodiscard]] std::size_t chunk_begin(std::int64_t chunk) const {
+        return static_cast<std::size_t>(chunk) * kChunkBytes;
+    }
+    [[nodiscard]] std::size_t chunk_bytes(std::int64_t chunk) const;
+    // `bytes` are those of the chunk.
+    void set(std::int64_t chunk, std::span<const std::byte> bytes) noexcept;
+    // REQUIRES: every chunk was set.
+    [[nodiscard]] Hash128 finish() const;
+
+  private:
+    std::uint64_t bytes_;
+    std::vector<Hash128> chunks_;
+};
 
 }  // namespace pagoda::base
 

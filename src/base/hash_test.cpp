@@ -56,5 +56,36 @@ TEST(Hash128, TheKeyDecides) {
     EXPECT_EQ(hash128("text", one), hash128(bytes_of("text"), one));
 }
 
+Hash128 chunked(std::span<const std::byte> bytes, bool is_backwards = false) {
+    ChunkedHash hash(bytes.size());
+    for (std::int64_t turn = 0; turn < hash.num_chunks(); ++turn) {
+        const std::int64_t chunk = is_backwards ? hash.num_chunks() - 1 - turn : turn;
+        hash.set(chunk, bytes.subspan(hash.chunk_begin(chunk), hash.chunk_bytes(chunk)));
+    }
+    return hash.finish();
+}
+
+TEST(ChunkedHash, TheOrderOfChunksDoesNotMatterAndEveryByteAndTheLengthDo) {
+    constexpr std::size_t kChunk = ChunkedHash::kChunkBytes;
+    std::unordered_set<Hash128> seen;
+    for (const std::size_t length : {std::size_t{0}, std::size_t{1}, kChunk - 1, kChunk, kChunk + 1,
+                                     3 * kChunk, 3 * kChunk + 5}) {
+        std::vector<std::byte> bytes(length);
+        EXPECT_TRUE(seen.insert(chunked(bytes)).second) << length;
+        EXPECT_EQ(chunked(bytes), chunked(bytes, true)) << length;
+        for (const std::size_t index : {std::size_t{0}, length / 2, length - 1}) {
+            if (index >= length || (index == 0 && length == 1)) continue;
+            bytes[index] ^= std::byte{1};
+            EXPECT_TRUE(seen.insert(chunked(bytes)).second) << length << " " << index;
+        }
+    }
+    // Chunks that change places make another whole.
+    std::vector<std::byte> bytes(2 * kChunk);
+    bytes[0] = std::byte{1};
+    const Hash128 first = chunked(bytes);
+    std::swap(bytes[0], bytes[kChunk]);
+    EXPECT_NE(chunked(bytes), first);
+}
+
 }  // namespace
 }  // namespace pagoda::base
