@@ -50,6 +50,7 @@ struct Kernels {
     // quantizing and override linear_* alone, as long as it reads what its parent writes.
     std::int64_t tile_columns = 0;
     std::uint32_t layout = 0;
+    std::uint32_t layout_version = 0;  // of that layout (tables.h)
     std::size_t (*packed_bytes)(tensor::DType dtype, std::int64_t out, std::int64_t in) = nullptr;
     void (*pack)(const PackArgs&) noexcept = nullptr;
     // int8 activations with block-quantised weights, and f32 activations with exactly

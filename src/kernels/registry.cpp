@@ -37,6 +37,7 @@ constexpr std::array kOperators = {
              [](Kernels& child, const Kernels& parent) {
                  child.tile_columns = parent.tile_columns;
                  child.layout = parent.layout;
+                 child.layout_version = parent.layout_version;
                  child.packed_bytes = parent.packed_bytes;
                  child.pack = parent.pack;
              }},

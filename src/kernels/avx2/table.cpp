@@ -10,6 +10,7 @@ const Kernels table_avx2 = {
     .required = CpuFeature::kAvx2,
     .tile_columns = tile32::kColumns,
     .layout = kLayoutTile32,
+    .layout_version = kLayoutTile32Version,
     .packed_bytes = tile32::packed_bytes,
     .pack = tile32::pack,
     .quantized_row_bytes = tile32::quantized_row_bytes,

@@ -86,18 +86,26 @@ Weight::Weight(const DeviceContext& device, const tensor::TensorView& source, Ro
     own_ = std::move(memory);
 }
 
-Weight::Weight(const DeviceContext& device, const tensor::TensorView& source,
-               std::span<std::byte> memory, Rounding rounding)
-    : bytes_(memory.size()) {
+Weight Weight::adopt(const DeviceContext& device, const tensor::TensorView& source,
+                     std::span<const std::byte> packed, Rounding rounding) {
     const Kernels& kernels = *device.kernels;
     require_supported(kernels, source);
-    CHECK(memory.size() == packed_weight_bytes(kernels, source), "memory of another weight");
-    rounding_ = source.cols() <= kMaxTwiceRoundedInputs ? rounding : Rounding::kOnce;
-    view_ = {.dtype = source.dtype,
-             .layout = kernels.layout,
-             .out_features = source.rows(),
-             .in_features = source.cols(),
-             .data = memory.data()};
+    CHECK(packed.size() == packed_weight_bytes(kernels, source), "memory of another weight");
+    Weight weight;
+    weight.bytes_ = packed.size();
+    weight.rounding_ = source.cols() <= kMaxTwiceRoundedInputs ? rounding : Rounding::kOnce;
+    weight.view_ = {.dtype = source.dtype,
+                    .layout = kernels.layout,
+                    .out_features = source.rows(),
+                    .in_features = source.cols(),
+                    .data = packed.data()};
+    return weight;
+}
+
+Weight::Weight(const DeviceContext& device, const tensor::TensorView& source,
+               std::span<std::byte> memory, Rounding rounding)
+    : Weight(adopt(device, source, memory, rounding)) {
+    const Kernels& kernels = *device.kernels;
     const std::int64_t tile = kernels.tile_columns;
     const std::int64_t tiles = ceil_div(view_.out_features, tile);
     const std::int64_t item_tiles = std::max<std::int64_t>(1, 32 / tile);

@@ -61,6 +61,11 @@ class Weight {
     Weight(const DeviceContext& device, const tensor::TensorView& source,
            std::span<std::byte> memory, Rounding rounding = Rounding::kOnce);
 
+    // Packs nothing: `packed` holds what packing `source` with these kernels gave, and outlives the
+    // weight. Of the source only type and shape are looked at.
+    [[nodiscard]] static Weight adopt(const DeviceContext& device, const tensor::TensorView& source,
+                                      std::span<const std::byte> packed, Rounding rounding);
+
     [[nodiscard]] bool empty() const { return view_.data == nullptr; }
     [[nodiscard]] const PackedWeightView& view() const { return view_; }
     [[nodiscard]] std::int64_t out_features() const { return view_.out_features; }

@@ -9,6 +9,7 @@ const Kernels table_ref = {
     .required = CpuFeature::kNone,
     .tile_columns = 1,
     .layout = kLayoutRows,
+    .layout_version = kLayoutRowsVersion,
     .packed_bytes = ref::packed_bytes,
     .pack = ref::pack,
     .quantized_row_bytes = ref::quantized_row_bytes,
