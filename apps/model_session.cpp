@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -199,9 +200,16 @@ base::Result<std::unique_ptr<engine::ModelRunner>> ModelSession::load_runner() {
                                 .kv_dtype = settings_.kv_dtype,
                                 .group_blocks = plan_.group_blocks,
                                 .load_bytes = plan_.weights_bytes + plan_.workspace_bytes};
-    Progress progress("loading");
-    options.progress = [&progress](std::uint64_t done, std::uint64_t total) {
-        progress.update(done, total);
+    std::optional<Progress> loading, writing;  // one after the other
+    loading.emplace("loading");
+    options.progress = [&loading](std::uint64_t done, std::uint64_t total) {
+        if (loading) loading->update(done, total);
+    };
+    options.packed_cache = {.folder = settings_.packed_cache_folder, .logger = &logger_};
+    options.packed_cache.write_progress = [&](std::uint64_t done, std::uint64_t total) {
+        loading.reset();
+        if (!writing) writing.emplace("writing packed weights");
+        writing->update(done, total);
     };
     auto runner = engine::load_runner(checkpoint_, device_, options);
     if (!runner) return at_file(checkpoint_.path, runner.error());

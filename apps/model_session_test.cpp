@@ -4,12 +4,14 @@
 #include "model_session.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include "formats/scratch_folder_for_test.h"
 #include "model_config.h"
 
 namespace pagoda::apps {
@@ -31,32 +33,38 @@ bool allocator_counts() {
 class LoadOf : public testing::TestWithParam<const char*> {};
 
 // Small enough that no buffer becomes a mapping of ours, which the C library does not count.
-TEST_P(LoadOf, TakesWhatThePlanSays) {
+TEST_P(LoadOf, TakesWhatThePlanSaysAlsoWithPackedWeightsThatAreWrittenOrRead) {
     if (!allocator_counts()) GTEST_SKIP() << "a sanitizer's allocator does not count";
     const char* const folder = std::getenv("PAGODA_GOLDEN");
     ASSERT_NE(folder, nullptr) << "PAGODA_GOLDEN must name the reference data";
-    const auto config = Config::load({.flags = {{"max_num_seqs", {"4"}},
-                                                {"max_num_batched_tokens", {"256"}},
-                                                {"max_model_len", {"256"}},
-                                                {"threads", {"2"}}}});
-    ASSERT_TRUE(config.ok()) << config.error().message;
-    const auto settings = model_settings(*config);
-    ASSERT_TRUE(settings.ok()) << settings.error().message;
-    base::Logger logger({.level = base::LogLevel::kError});
-    const auto session =
-        ModelSession::open(std::string(folder) + "/" + GetParam() + ".gguf", *settings, logger);
-    ASSERT_TRUE(session.ok()) << session.error().message;
-    const std::size_t before = allocated();
-    ASSERT_TRUE((*session)->start("test").ok());
-    const auto taken = static_cast<double>(allocated() - before);
+    const formats::ScratchFolder scratch;
+    const std::string cache = scratch.path("packed");
+    for (const std::string& packed_cache : {std::string(), cache, cache}) {
+        const auto config = Config::load({.flags = {{"max_num_seqs", {"4"}},
+                                                    {"max_num_batched_tokens", {"256"}},
+                                                    {"max_model_len", {"256"}},
+                                                    {"threads", {"2"}},
+                                                    {"packed_cache_dir", {packed_cache}}}});
+        ASSERT_TRUE(config.ok()) << config.error().message;
+        const auto settings = model_settings(*config);
+        ASSERT_TRUE(settings.ok()) << settings.error().message;
+        base::Logger logger({.level = base::LogLevel::kError});
+        const auto session =
+            ModelSession::open(std::string(folder) + "/" + GetParam() + ".gguf", *settings, logger);
+        ASSERT_TRUE(session.ok()) << session.error().message;
+        const std::size_t before = allocated();
+        ASSERT_TRUE((*session)->start("test").ok());
+        const auto taken = static_cast<double>(allocated() - before);
+        EXPECT_EQ(std::filesystem::exists(cache), !packed_cache.empty());
 
-    const plan::MemoryPlan& plan = (*session)->plan();
-    const auto planned =
-        static_cast<double>(plan.weights_bytes + plan.workspace_bytes + plan.kv_bytes);
-    // Names, tables and the engine's books have a share of their own.
-    constexpr double kBooks = 256U << 10;
-    EXPECT_LE(taken, planned + kBooks);
-    EXPECT_GE(taken, planned * 0.98);
+        const plan::MemoryPlan& plan = (*session)->plan();
+        const auto planned =
+            static_cast<double>(plan.weights_bytes + plan.workspace_bytes + plan.kv_bytes);
+        // Names, tables and the engine's books have a share of their own.
+        constexpr double kBooks = 256U << 10;
+        EXPECT_LE(taken, planned + kBooks);
+        EXPECT_GE(taken, planned * 0.98);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, LoadOf,

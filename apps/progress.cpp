@@ -14,7 +14,7 @@ Progress::Progress(std::string label)
       began_at_(std::chrono::steady_clock::now()) {}
 
 Progress::~Progress() {
-    if (is_terminal_ && has_drawn_) fmt::print(stderr, "\n");
+    if (is_line_open_) fmt::print(stderr, "\n");
 }
 
 void Progress::update(std::uint64_t done, std::uint64_t total) {
@@ -42,6 +42,8 @@ void Progress::draw(std::uint64_t percent) {
     const std::uint64_t filled = percent * kWidth / 100;
     fmt::print(stderr, "\r{} [{}{}] {:3}%", label_, std::string(filled, '#'),
                std::string(kWidth - filled, ' '), percent);
+    is_line_open_ = percent < 100;
+    if (!is_line_open_) fmt::print(stderr, "\n");
     std::fflush(stderr);
 }
 

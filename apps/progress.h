@@ -1,6 +1,7 @@
 #pragma once
 // Progress of long work on standard error: a bar that redraws itself on a terminal, a plain line
-// at every quarter elsewhere. Says nothing of what is done within half a second. One thread.
+// at every quarter elsewhere. The line ends with all of it done, or with the object. Says nothing
+// of what is done within half a second. One thread.
 
 #include <chrono>
 #include <cstdint>
@@ -11,7 +12,6 @@ namespace pagoda::apps {
 class Progress {
   public:
     explicit Progress(std::string label);
-    // Ends the bar's line.
     ~Progress();
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
@@ -27,6 +27,7 @@ class Progress {
     std::chrono::steady_clock::time_point drawn_at_{};
     std::uint64_t percent_ = 0;
     bool has_drawn_ = false;
+    bool is_line_open_ = false;
 };
 
 }  // namespace pagoda::apps

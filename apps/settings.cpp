@@ -42,6 +42,7 @@ base::Result<ModelSettings> model_settings(const Config& config) {
     const auto chosen = chosen_kernels();
     if (!chosen) return chosen.error();
     settings.kernels = *chosen;
+    settings.packed_cache_folder = config.text("packed_cache_dir");
     settings.chat_template_file = config.text("chat_template");
     settings.uses_model_sampling = config.text("generation_config") != "none";
     return settings;

@@ -25,6 +25,7 @@ struct ModelSettings {
     kernels::KvDType kv_dtype = kernels::KvDType::kBF16;
     std::optional<int> threads;                 // none: what affinity and quota allow
     const kernels::Kernels* kernels = nullptr;  // of PAGODA_ISA, or the best
+    std::string packed_cache_folder;            // empty: packed weights are not kept
     std::string chat_template_file;             // empty: the model's
     bool uses_model_sampling = true;            // defaults from the model's generation settings
 };

@@ -53,7 +53,8 @@ base::Result<std::unique_ptr<ModelRunner>> load_runner(const formats::Checkpoint
     if (!store) return std::move(store).error();
     if (auto status = check_address_space(options.load_bytes); !status)
         return std::move(status).error();
-    auto model = model::Model::load(checkpoint, device, options.limits, options.progress);
+    auto model = model::Model::load(checkpoint, device, options.limits, options.progress,
+                                    options.packed_cache);
     if (!model) return std::move(model).error();
     return std::make_unique<ModelRunner>(std::move(model).value(), std::move(store).value(), device,
                                          options.limits.max_logit_rows);

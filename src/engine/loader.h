@@ -25,6 +25,7 @@ struct LoadOptions {
     // space is heard of before the first weight is packed. 0: not asked.
     std::uint64_t load_bytes = 0;
     model::LoadProgress progress;  // called on the loading thread
+    model::PackedCacheOptions packed_cache;
 };
 
 // The KV memory of a model; `blocks` per KV group.

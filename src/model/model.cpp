@@ -353,10 +353,11 @@ void Model::logits(std::span<const std::int32_t> rows, std::span<float> out) {
 base::Result<std::unique_ptr<Model>> Model::load(const formats::Checkpoint& checkpoint,
                                                  const DeviceContext& device,
                                                  const ModelLimits& limits,
-                                                 const LoadProgress& progress) {
+                                                 const LoadProgress& progress,
+                                                 const PackedCacheOptions& cache) {
     auto spec = read_decoder_spec(checkpoint);
     if (!spec) return std::move(spec).error();
-    auto weights = load_weights(checkpoint, *spec, device, progress);
+    auto weights = load_weights(checkpoint, *spec, device, progress, cache);
     if (!weights) return std::move(weights).error();
     auto impl =
         std::make_unique<Impl>(std::move(spec).value(), std::move(weights).value(), device, limits);

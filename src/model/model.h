@@ -9,8 +9,10 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "base/result.h"
 #include "formats/checkpoint.h"
 #include "kernels/ops/device_context.h"
@@ -30,13 +32,23 @@ struct ModelLimits {
 // Called from the loading thread with bytes packed so far and in all.
 using LoadProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
+// A folder where packed weights are kept from one start to the next. With it a load finds the
+// model's digest and reads the packed weights, or packs them and writes them there; the weights are
+// the same. What goes wrong with the folder or the file is a line of warning, never an error.
+struct PackedCacheOptions {
+    std::string folder;              // empty: weights are packed at every load
+    base::Logger* logger = nullptr;  // null: nobody hears what was done
+    LoadProgress write_progress;     // bytes written, from the loading thread
+};
+
 class Model {
   public:
     // Errors name the tensor: missing, of another shape than the hyperparameters say, of a type
     // that has no kernel, or not known. `checkpoint` may be dropped afterwards.
     [[nodiscard]] static base::Result<std::unique_ptr<Model>> load(
         const formats::Checkpoint& checkpoint, const kernels::DeviceContext& device,
-        const ModelLimits& limits, const LoadProgress& progress = nullptr);
+        const ModelLimits& limits, const LoadProgress& progress = nullptr,
+        const PackedCacheOptions& cache = {});
     ~Model();
     Model(const Model&) = delete;
     Model& operator=(const Model&) = delete;

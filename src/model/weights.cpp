@@ -5,6 +5,9 @@
 
 #include <fmt/core.h>
 
+#include "base/clock.h"
+#include "model/packed_cache.h"
+
 namespace pagoda::model {
 namespace {
 
@@ -51,6 +54,9 @@ class Binder {
           progress_(progress),
           total_(checkpoint.tensor_bytes()) {}
 
+    // From now on the packed bytes come from a file that has just these weights in this order.
+    void read_from(const formats::PackedFile& file) { file_ = &file; }
+
     LinearWeight linear(const std::string& stem, std::int64_t out, std::int64_t in, Presence bias) {
         LinearWeight weight;
         const CheckpointTensor* tensor = find(stem + ".weight", {out, in}, Presence::kAlways);
@@ -68,8 +74,17 @@ class Binder {
         }
         const std::size_t bytes = kernels::packed_weight_bytes(table_, tensor.view);
         arena_bytes_ += kernels::WeightArena::padded(bytes);
+        entries_.push_back({.name = tensor.name,
+                            .dtype = tensor.view.dtype,
+                            .rows = tensor.view.rows(),
+                            .cols = tensor.view.cols(),
+                            .bytes = bytes});
         if (device_ == nullptr) return {};
-        kernels::Weight weight(*device_, tensor.view, arena_->take(bytes), rounding);
+        const std::span<std::byte> memory = arena_->take(bytes);
+        payloads_.emplace_back(memory);
+        kernels::Weight weight = file_ == nullptr
+                                     ? kernels::Weight(*device_, tensor.view, memory, rounding)
+                                     : read(tensor, memory, rounding);
         done_ += tensor.view.bytes;
         if (checkpoint_.storage) checkpoint_.storage->release(tensor.view.data, tensor.view.bytes);
         if (progress_) progress_(done_, total_);
@@ -141,10 +156,28 @@ class Binder {
     }
 
     [[nodiscard]] const Checkpoint& checkpoint() const { return checkpoint_; }
+    // What was packed, or would be, in order.
+    [[nodiscard]] const std::vector<formats::PackedEntry>& entries() const { return entries_; }
+    [[nodiscard]] const std::vector<std::span<const std::byte>>& payloads() const {
+        return payloads_;
+    }
+    // Why the packed file turned out to be of no use.
+    [[nodiscard]] const std::optional<Error>& file_fault() const { return file_fault_; }
     [[nodiscard]] std::uint64_t arena_bytes() const { return arena_bytes_; }
     [[nodiscard]] std::uint64_t bytes() const { return arena_bytes_ + vector_bytes_; }
 
   private:
+    kernels::Weight read(const CheckpointTensor& tensor, std::span<std::byte> memory,
+                         kernels::Rounding rounding) {
+        const std::size_t number = entries_.size() - 1;
+        if (Status done = file_->read(number, memory, *device_->team); !done) {
+            file_fault_ = done.error();
+            refuse(std::move(done).error());
+            return {};
+        }
+        return kernels::Weight::adopt(*device_, tensor.view, memory, rounding);
+    }
+
     const Checkpoint& checkpoint_;
     const kernels::Kernels& table_;
     const kernels::DeviceContext* device_ = nullptr;  // null: measure only
@@ -152,6 +185,10 @@ class Binder {
     LoadProgress progress_;
     std::uint64_t done_ = 0, total_ = 0;                // of the file
     std::uint64_t arena_bytes_ = 0, vector_bytes_ = 0;  // packed
+    std::vector<formats::PackedEntry> entries_;
+    std::vector<std::span<const std::byte>> payloads_;
+    const formats::PackedFile* file_ = nullptr;  // null: packs
+    std::optional<Error> file_fault_;
     std::unordered_set<const CheckpointTensor*> used_;
     std::optional<Error> fault_;
 };
@@ -217,25 +254,77 @@ DecoderWeights bind_all(Binder& binder, const DecoderSpec& spec) {
     return weights;
 }
 
+// What every load of one model is given.
+struct LoadContext {
+    const Checkpoint& checkpoint;
+    const DecoderSpec& spec;
+    const kernels::DeviceContext& device;
+    const LoadProgress& progress;
+    std::uint64_t arena_bytes;  // measured
+};
+
+base::Result<kernels::WeightArena> make_arena(const LoadContext& load) {
+    auto arena = kernels::WeightArena::try_allocate(load.arena_bytes);
+    if (!arena)
+        return Error{ErrorCode::kResourceExhausted,
+                     fmt::format("{}: the system does not give the {} bytes of the packed weights",
+                                 load.checkpoint.path, load.arena_bytes),
+                     {}};
+    return std::move(*arena);
+}
+
+// The weights from the cache's file; nothing when there is none or it is of no use.
+base::Result<std::optional<DecoderWeights>> read_weights(
+    const LoadContext& load, const PackedCache& cache,
+    const std::vector<formats::PackedEntry>& expected) {
+    const std::optional<formats::PackedFile> file = cache.open(expected);
+    if (!file) return std::optional<DecoderWeights>();
+    const base::TimePoint began = base::system_clock().now();
+    auto arena = make_arena(load);
+    if (!arena) return std::move(arena).error();
+    Binder binder(load.checkpoint, load.device, *arena, load.progress);
+    binder.read_from(*file);
+    DecoderWeights weights = bind_all(binder, load.spec);
+    const Status status = binder.finish();
+    if (binder.file_fault()) {
+        cache.tell_unusable(*binder.file_fault());
+        return std::optional<DecoderWeights>();
+    }
+    if (!status) return status.error();
+    weights.arena = std::move(arena).value();
+    cache.tell_read(load.arena_bytes,
+                    std::chrono::duration<double>(base::system_clock().now() - began).count());
+    return std::optional<DecoderWeights>(std::move(weights));
+}
+
+// `cache` gets what was packed; null: there is none.
+base::Result<DecoderWeights> pack_weights(const LoadContext& load, const PackedCache* cache) {
+    auto arena = make_arena(load);
+    if (!arena) return std::move(arena).error();
+    Binder binder(load.checkpoint, load.device, *arena, load.progress);
+    DecoderWeights weights = bind_all(binder, load.spec);
+    if (auto status = binder.finish(); !status) return std::move(status).error();
+    weights.arena = std::move(arena).value();
+    if (cache != nullptr) cache->write(binder.entries(), binder.payloads());
+    return weights;
+}
+
 }  // namespace
 
 base::Result<DecoderWeights> load_weights(const Checkpoint& checkpoint, const DecoderSpec& spec,
                                           const kernels::DeviceContext& device,
-                                          const LoadProgress& progress) {
+                                          const LoadProgress& progress,
+                                          const PackedCacheOptions& cache_options) {
     Binder measured(checkpoint, *device.kernels);
     static_cast<void>(bind_all(measured, spec));
     if (auto status = measured.finish(); !status) return std::move(status).error();
-    auto arena = kernels::WeightArena::try_allocate(measured.arena_bytes());
-    if (!arena)
-        return Error{ErrorCode::kResourceExhausted,
-                     fmt::format("{}: the system does not give the {} bytes of the packed weights",
-                                 checkpoint.path, measured.arena_bytes()),
-                     {}};
-    Binder binder(checkpoint, device, *arena, progress);
-    DecoderWeights weights = bind_all(binder, spec);
-    if (auto status = binder.finish(); !status) return std::move(status).error();
-    weights.arena = std::move(arena);
-    return weights;
+    const LoadContext load{checkpoint, spec, device, progress, measured.arena_bytes()};
+    if (cache_options.folder.empty()) return pack_weights(load, nullptr);
+    const PackedCache cache(cache_options, checkpoint, device);
+    auto kept = read_weights(load, cache, measured.entries());
+    if (!kept) return std::move(kept).error();
+    if (kept->has_value()) return std::move(**kept);
+    return pack_weights(load, &cache);
 }
 
 base::Result<std::uint64_t> measure_weights(const Checkpoint& checkpoint, const DecoderSpec& spec,

@@ -43,7 +43,8 @@ struct DecoderWeights {
 [[nodiscard]] base::Result<DecoderWeights> load_weights(const formats::Checkpoint& checkpoint,
                                                         const DecoderSpec& spec,
                                                         const kernels::DeviceContext& device,
-                                                        const LoadProgress& progress);
+                                                        const LoadProgress& progress,
+                                                        const PackedCacheOptions& cache = {});
 
 // Packed bytes of all weights, with the same checks and without packing.
 [[nodiscard]] base::Result<std::uint64_t> measure_weights(const formats::Checkpoint& checkpoint,

@@ -75,7 +75,7 @@ class Usage(Cli):
 
     def test_every_command_that_runs_a_model_takes_the_engine_options_of_serve(self):
         engine = {"--max-num-seqs", "--max-num-batched-tokens", "--scheduling-policy", "--memory-utilization", "--gpu-memory-utilization",
-                  "--kv-cache-memory", "--kv-cache-dtype", "--max-model-len", "--activation-dtype", "--threads"}
+                  "--kv-cache-memory", "--kv-cache-dtype", "--packed-cache-dir", "--max-model-len", "--activation-dtype", "--threads"}
         for command in ("serve", "run", "perplexity", "bench engine"):
             with self.subTest(command):
                 words = set(self.succeed(*command.split(), "--help").decode().split())

@@ -67,7 +67,8 @@ TinyModel::TinyModel(const std::string& path, const TinyModelOptions& options)
                                     {.max_rows = options.max_rows,
                                      .max_sequences = 64,
                                      .max_positions = options.max_positions,
-                                     .max_logit_rows = options.max_rows});
+                                     .max_logit_rows = options.max_rows},
+                                    nullptr, {.folder = options.packed_cache_folder});
     CHECK(model.ok(), model.error().message);
     model_ = std::move(model).value();
     const auto groups = model::kv_groups(model_->spec());

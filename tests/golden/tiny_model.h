@@ -25,8 +25,9 @@ struct TinyModelOptions {
     int threads = 2;
     std::int64_t max_positions = 512;
     std::int64_t max_rows = 512;
-    std::int64_t spare_blocks = 0;  // blocks beyond what one sequence of max_positions takes
-    bool poison_kv = true;          // unwritten slots hold NaN
+    std::int64_t spare_blocks = 0;         // blocks beyond what one sequence of max_positions takes
+    bool poison_kv = true;                 // unwritten slots hold NaN
+    std::string packed_cache_folder = {};  // empty: none
 };
 
 // One step's part of one sequence, for TinyModel::step.
