@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "kernel_bench.h"
 #include "kernel_choice.h"
+#include "kernels/kv_format.h"
 #include "kernels/random_weight.h"
 #include "kernels/registry.h"
 
@@ -266,8 +267,7 @@ void run_variant(const Plan& plan, const kernels::DeviceContext& device, Report&
         }
     }
     if (!plan.has_attention) return;
-    for (const kernels::KvDType type : {kernels::KvDType::kBF16, kernels::KvDType::kF32})
-        report.add(bench.attention(type));
+    for (const kernels::KvDType type : kernels::kKvDTypes) report.add(bench.attention(type));
 }
 
 ExitCode bench_kernels(const Arguments& arguments) {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "base/check.h"
 #include "bench_options.h"
+#include "kernels/kv_format.h"
 #include "kernels/ops/attention.h"
 #include "kernels/random_weight.h"
 
@@ -180,7 +183,7 @@ std::vector<KernelRow> KernelBench::attention(kernels::KvDType dtype) {
     for (const auto& [rows, positions] :
          {std::pair{kPrefill, kPrefill}, {std::int64_t{1}, kDepth}}) {
         KernelRow row{.kernel = "attention",
-                      .type = dtype == kernels::KvDType::kBF16 ? "KV bf16" : "KV f32",
+                      .type = fmt::format("KV {}", kernels::kv_format(dtype).name),
                       .shape = {KvLayer::kHeads, KvLayer::kHeadDim},
                       .rows = rows,
                       .depth = positions};

@@ -130,11 +130,12 @@ struct AddArgs {
 };
 
 // One layer's KV memory. Block b starts at data + b * block_bytes and holds, for every KV head h,
-// first all K parts, then all V parts, each part of kBlockTokens * head_dim values:
-//   f32  K: [token / 16][dim][16 tokens]          V: [token][dim]
-//   bf16 K: [token / 16][dim / 2][16 tokens][2]   V: [token / 2][dim][2 tokens]
-// so that 16 scores are one vector and P*V is the same kind of dot product. Values of slots that
-// were never written, or belong to an earlier owner, are arbitrary and may be NaN.
+// first all K parts, then all V parts, each part of kBlockTokens * head_dim values. Four bytes hold
+// n = KvFormat::lane_values of them (f32 1, bf16 2), which are dims of K and tokens of V:
+//   K: [token / 16][dim / n][16 tokens][n dims]   V: [token / n][dim][n tokens]
+// so that 16 scores are one vector and P*V is the same kind of dot product. A format with scales
+// has them behind the values of each part, [kBlockTokens] floats. Values of slots that were never
+// written, or belong to an earlier owner, are arbitrary and may be NaN.
 enum class KvDType : std::uint8_t { kF32, kBF16 };
 struct PagedKvView {
     KvDType dtype = KvDType::kBF16;

@@ -275,7 +275,7 @@ template <class V>
     }
 }
 
-// The weighted sums of R rows that see `ranges`: together where all see a pair of tokens, else
+// The weighted sums of R rows that see `ranges`: together where all see the tokens of a step, else
 // row by row.
 template <class V, KvDType kType, int R>
 [[gnu::always_inline]] inline void sum_tile(const TileTask& task, const ChunkRange (&ranges)[R]) {
@@ -284,7 +284,8 @@ template <class V, KvDType kType, int R>
     for (std::int64_t i = 0; i < R * dims; i += V::kLanes) V::store(scratch.chunk + i, V::zero());
     ChunkRange joint = ranges[0];
     for (const ChunkRange& range : ranges) joint = overlap(joint, range);
-    joint = {joint.begin + joint.begin % 2, joint.end - joint.end % 2};
+    constexpr int kStep = kTokenStep<kType>;
+    joint = {(joint.begin + kStep - 1) / kStep * kStep, joint.end / kStep * kStep};
     if (joint.empty()) joint = {kAttentionChunk, kAttentionChunk};
     const auto sum_alone = [&](int r, ChunkRange range) {
         if (range.empty()) return;
@@ -469,10 +470,11 @@ void attend_item(const AttentionArgs& args) {
 
 template <class V>
 void attend(const AttentionArgs& args) {
-    if (args.kv.dtype == KvDType::kF32) {
-        attend_item<V, KvDType::kF32>(args);
-    } else {
-        attend_item<V, KvDType::kBF16>(args);
+    switch (args.kv.dtype) {
+        case KvDType::kF32:
+            return attend_item<V, KvDType::kF32>(args);
+        case KvDType::kBF16:
+            return attend_item<V, KvDType::kBF16>(args);
     }
 }
 

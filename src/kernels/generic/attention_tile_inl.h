@@ -33,12 +33,20 @@ struct ChunkBlocks {
     const std::byte* next_v[kChunkBlocks];
 };
 
+// Values of one lane of four bytes, which are dims of K and tokens of V.
+template <KvDType kType>
+inline constexpr int kLaneValues = kv_format(kType).lane_values;
+// V is summed over this many tokens at a time, which begin at a multiple of it.
+template <KvDType kType>
+inline constexpr int kTokenStep = kLaneValues<kType> < 2 ? 2 : kLaneValues<kType>;
+inline constexpr std::int64_t kLaneBytes = 4;
+
 // Few rows wait for memory: while they pass over K and V they fetch those of the next chunk, line
 // by line in the order of memory, in which the core's own prefetching joins. Many rows reuse what
 // they have loaded, and floats, twice as many lines for the same work, lose by it.
 template <KvDType kType, int R>
 constexpr bool fetches_ahead() {
-    return kType == KvDType::kBF16 && R <= 6;
+    return kType != KvDType::kF32 && R <= 6;
 }
 
 // Vector v of consecutive ones: one fetch per line of 64 bytes.
@@ -62,37 +70,37 @@ constexpr int tile_vectors() {
 template <class V, KvDType kType>
 [[gnu::always_inline]] inline const std::byte* key_vector(const ChunkBlocks& blocks, int index,
                                                           std::int64_t dims) {
-    constexpr std::size_t kValueBytes = kType == KvDType::kF32 ? 4 : 2;
-    constexpr std::size_t kLaneBytes = 4;  // a float, or a pair of bfloat16
     const int token = index * V::kLanes;
     const int slot = token % kBlockTokens;
-    const auto run = static_cast<std::size_t>(slot / kKeysPerRun);
-    const auto lane = static_cast<std::size_t>(slot % kKeysPerRun);
+    const std::int64_t run = slot / kKeysPerRun;
+    const std::int64_t lane = slot % kKeysPerRun;
     return blocks.k[token / kBlockTokens] +
-           run * static_cast<std::size_t>(dims) * kKeysPerRun * kValueBytes + lane * kLaneBytes;
+           (run * (dims / kLaneValues<kType>)*kKeysPerRun + lane) * kLaneBytes;
 }
 
-// sums[r][v] += q_r(d) K(d) of kVecs vectors of keys, for the dims [d, d + 2) of a pair of bfloat16
-// or one d of floats. q is [dims][R] from d on, keys from the same d on.
+// The values at place `part` of consecutive lanes.
+template <class V, KvDType kType>
+[[gnu::always_inline]] inline typename V::F load_part(const std::byte* lanes, int part) {
+    if constexpr (kType == KvDType::kF32) {
+        return V::load(reinterpret_cast<const float*>(lanes));
+    } else {
+        const auto* pairs = reinterpret_cast<const std::uint16_t*>(lanes);
+        return part == 0 ? V::load_even_bf16(pairs) : V::load_odd_bf16(pairs);
+    }
+}
+
+// sums[r][v] += q_r(d) K(d) of kVecs vectors of keys, for the dims of one lane, from d on. q is
+// [dims][R] from d on, keys from the same d on.
 template <class V, KvDType kType, int R, int kVecs>
 [[gnu::always_inline]] inline void add_key_dims(const std::byte* const (&keys)[kVecs],
                                                 std::int64_t offset, const float* q,
                                                 typename V::F (&sums)[R][kVecs]) {
     using F = typename V::F;
-    constexpr bool kPairs = kType == KvDType::kBF16;
-#pragma GCC unroll 2
-    for (int part = 0; part < (kPairs ? 2 : 1); ++part) {
+#pragma GCC unroll 4
+    for (int part = 0; part < kLaneValues<kType>; ++part) {
         F k[kVecs];
 #pragma GCC unroll 16
-        for (int v = 0; v < kVecs; ++v) {
-            const std::byte* from = keys[v] + offset;
-            if constexpr (kPairs) {
-                const auto* pairs = reinterpret_cast<const std::uint16_t*>(from);
-                k[v] = part == 0 ? V::load_even_bf16(pairs) : V::load_odd_bf16(pairs);
-            } else {
-                k[v] = V::load(reinterpret_cast<const float*>(from));
-            }
-        }
+        for (int v = 0; v < kVecs; ++v) k[v] = load_part<V, kType>(keys[v] + offset, part);
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r) {
             const F x = V::set1(q[part * R + r]);
@@ -108,8 +116,8 @@ template <class V, KvDType kType, int R, int kVecs>
 template <class V, KvDType kType, int R, int kVecs>
 [[gnu::always_inline]] inline void score_vectors(const ChunkBlocks& blocks, int first,
                                                  const float* q, std::int64_t dims, float* scores) {
-    constexpr int kStepDims = kType == KvDType::kBF16 ? 2 : 1;
-    constexpr std::int64_t kStepBytes = kKeysPerRun * 4;
+    constexpr int kStepDims = kLaneValues<kType>;
+    constexpr std::int64_t kStepBytes = kKeysPerRun * kLaneBytes;
     constexpr int kTokens = kVecs * V::kLanes;
     constexpr int kBlocks = kTokens > kBlockTokens ? kTokens / kBlockTokens : 1;
     const std::byte* keys[kVecs];
@@ -123,12 +131,13 @@ template <class V, KvDType kType, int R, int kVecs>
     const int token = first * V::kLanes;
     std::int64_t d = 0;
     for (int block = 0; block < kBlocks; ++block) {
-        const std::byte* ahead =
-            blocks.next_k[token / kBlockTokens + block] + token % kBlockTokens * dims * 2;
+        const std::byte* ahead = blocks.next_k[token / kBlockTokens + block] +
+                                 token % kBlockTokens * (dims / kStepDims) * kLaneBytes;
         for (const std::int64_t end = dims * (block + 1) / kBlocks; d < end; d += kStepDims) {
 #pragma GCC unroll 16
-            for (int v = 0; v < kVecs; ++v) fetch_ahead<V, kType, R>(ahead + v * V::kLanes * 4, v);
-            ahead += kTokens * 4;
+            for (int v = 0; v < kVecs; ++v)
+                fetch_ahead<V, kType, R>(ahead + v * V::kLanes * kLaneBytes, v);
+            ahead += kTokens * kLaneBytes;
             add_key_dims<V, kType, R, kVecs>(keys, d / kStepDims * kStepBytes, q + d * R, sums);
         }
     }
@@ -162,18 +171,13 @@ template <class V, int R, int kVecs>
     }
 }
 
-// V of one token (of its pair, for bfloat16), kVecs vectors of dims.
+// V of the token at place `part` of its lanes, kVecs vectors of dims.
 template <class V, KvDType kType, int kVecs>
-[[gnu::always_inline]] inline void load_values(const std::byte* from, bool odd,
+[[gnu::always_inline]] inline void load_values(const std::byte* from, int part,
                                                typename V::F (&values)[kVecs]) {
 #pragma GCC unroll 16
     for (int v = 0; v < kVecs; ++v) {
-        if constexpr (kType == KvDType::kBF16) {
-            const auto* pairs = reinterpret_cast<const std::uint16_t*>(from) + 2 * v * V::kLanes;
-            values[v] = odd ? V::load_odd_bf16(pairs) : V::load_even_bf16(pairs);
-        } else {
-            values[v] = V::load(reinterpret_cast<const float*>(from) + v * V::kLanes);
-        }
+        values[v] = load_part<V, kType>(from + v * V::kLanes * kLaneBytes, part);
     }
 }
 
@@ -189,24 +193,25 @@ template <class V, KvDType kType, int R, int kVecs>
                                                      std::int64_t offset) {
 #pragma GCC unroll 16
     for (int v = 0; v < kVecs; ++v) {
-        fetch_ahead<V, kType, R>(block.values + block.to_next + offset + v * V::kLanes * 4, v);
+        fetch_ahead<V, kType, R>(block.values + block.to_next + offset + v * V::kLanes * kLaneBytes,
+                                 v);
     }
 }
 
-// The tokens `slots` of one block; begin and end are even.
+// The tokens `slots` of one block; begin and end are multiples of kTokenStep.
 template <class V, KvDType kType, int R, int kVecs>
 [[gnu::always_inline]] inline void add_block(const BlockValues& block, ChunkRange slots,
                                              const float* weights,
                                              typename V::F (&sums)[R][kVecs]) {
-    const std::int64_t row_bytes = block.dims * 4;  // of a float token, or of a bfloat16 pair
-    constexpr int kRowTokens = kType == KvDType::kBF16 ? 2 : 1;
+    const std::int64_t row_bytes = block.dims * kLaneBytes;  // of the tokens that share lanes
+    constexpr int kRowTokens = kLaneValues<kType>;
     typename V::F values[kVecs];
-    for (int slot = slots.begin; slot < slots.end; slot += 2) {
-#pragma GCC unroll 2
-        for (int t = 0; t < 2; ++t) {
+    for (int slot = slots.begin; slot < slots.end; slot += kTokenStep<kType>) {
+#pragma GCC unroll 4
+        for (int t = 0; t < kTokenStep<kType>; ++t) {
             const std::int64_t offset = (slot + t) / kRowTokens * row_bytes;
             if (t % kRowTokens == 0) fetch_next_values<V, kType, R, kVecs>(block, offset);
-            load_values<V, kType, kVecs>(block.values + offset, t == 1, values);
+            load_values<V, kType, kVecs>(block.values + offset, t % kRowTokens, values);
             add_token<V, R, kVecs>(weights + slot + t, values, sums);
         }
     }
@@ -227,7 +232,7 @@ template <class V, KvDType kType, int R, int kVecs>
         const int start = index * kBlockTokens;
         const int stop =
             sum.range.end < start + kBlockTokens ? sum.range.end : start + kBlockTokens;
-        const BlockValues block{.values = sum.blocks.v[index] + dim * 4,
+        const BlockValues block{.values = sum.blocks.v[index] + dim * kLaneBytes,
                                 .to_next = sum.blocks.next_v[index] - sum.blocks.v[index],
                                 .dims = sum.dims};
         add_block<V, kType, R, kVecs>(block, {token - start, stop - start}, sum.weights + start,
@@ -242,7 +247,7 @@ template <class V, KvDType kType, int R, int kVecs>
 }
 
 // All dims from `dim` on, kVecs vectors at a time, then with half as many. The range begins and
-// ends at even tokens.
+// ends at multiples of kTokenStep.
 template <class V, KvDType kType, int R, int kVecs>
 [[gnu::always_inline]] inline void sum_values(const WeightedSum& sum, std::int64_t dim = 0) {
     for (; dim + kVecs * V::kLanes <= sum.dims; dim += kVecs * V::kLanes) {
@@ -257,13 +262,13 @@ template <class V, KvDType kType>
 [[gnu::noinline]] void sum_row_alone(const WeightedSum& sum) {
     for (int token = sum.range.begin; token < sum.range.end; ++token) {
         const int slot = token % kBlockTokens;
-        const bool is_pair = kType == KvDType::kBF16;
+        constexpr int kRowTokens = kLaneValues<kType>;
         const std::byte* from =
-            sum.blocks.v[token / kBlockTokens] + (is_pair ? slot / 2 : slot) * sum.dims * 4;
+            sum.blocks.v[token / kBlockTokens] + slot / kRowTokens * sum.dims * kLaneBytes;
         const typename V::F weight = V::set1(sum.weights[token]);
         for (std::int64_t d = 0; d < sum.dims; d += V::kLanes) {
             typename V::F value[1];
-            load_values<V, kType, 1>(from + d * 4, slot % 2 != 0, value);
+            load_values<V, kType, 1>(from + d * kLaneBytes, slot % kRowTokens, value);
             V::store(sum.out + d, V::fma(weight, value[0], V::load(sum.out + d)));
         }
     }

@@ -16,10 +16,23 @@ struct KvSlot {
 };
 
 template <class Stores>
+void write_head(KvDType dtype, const KvSlot& k, const KvSlot& v) {
+    switch (dtype) {
+        case KvDType::kF32:
+            Stores::write_k_f32(k);
+            Stores::write_v_f32(v);
+            return;
+        case KvDType::kBF16:
+            Stores::write_k_bf16(k);
+            Stores::write_v_bf16(v);
+            return;
+    }
+}
+
+template <class Stores>
 void write_slots(const KvWriteArgs& args) {
     const PagedKvView& kv = args.kv;
-    const bool is_f32 = kv.dtype == KvDType::kF32;
-    const std::size_t part_bytes = kv_part_values(kv.head_dim) * kv_value_bytes(kv.dtype);
+    const std::size_t part_bytes = kv_part_bytes(kv.dtype, kv.head_dim);
     for (std::int64_t row = 0; row < args.rows; ++row) {
         std::byte* block = kv.data + static_cast<std::size_t>(args.blocks[row]) * kv.block_bytes;
         for (std::int32_t head = 0; head < kv.kv_heads; ++head) {
@@ -32,8 +45,7 @@ void write_slots(const KvWriteArgs& args) {
                            .values = args.v + row * args.v_stride + column,
                            .slot = args.slots[row],
                            .dims = kv.head_dim};
-            is_f32 ? Stores::write_k_f32(k) : Stores::write_k_bf16(k);
-            is_f32 ? Stores::write_v_f32(v) : Stores::write_v_bf16(v);
+            write_head<Stores>(kv.dtype, k, v);
         }
     }
 }

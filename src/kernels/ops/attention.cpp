@@ -387,8 +387,7 @@ void kv_write(const DeviceContext& device, const KvWriteArgs& args) {
 }
 
 std::size_t kv_block_bytes(KvDType dtype, std::int32_t kv_heads, std::int32_t head_dim) {
-    return 2 * kv_part_values(head_dim) * kv_value_bytes(dtype) *
-           static_cast<std::size_t>(kv_heads);
+    return 2 * kv_part_bytes(dtype, head_dim) * static_cast<std::size_t>(kv_heads);
 }
 
 }  // namespace pagoda::kernels

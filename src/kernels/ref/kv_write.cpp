@@ -27,7 +27,7 @@ void write_part(const PagedKvView& kv, std::byte* part, const float* values, std
 
 void kv_write(const KvWriteArgs& args) noexcept {
     const PagedKvView& kv = args.kv;
-    const std::size_t part_bytes = kv_part_values(kv.head_dim) * kv_value_bytes(kv.dtype);
+    const std::size_t part_bytes = kv_part_bytes(kv.dtype, kv.head_dim);
     for (std::int64_t row = 0; row < args.rows; ++row) {
         std::byte* block = kv.data + static_cast<std::size_t>(args.blocks[row]) * kv.block_bytes;
         for (std::int32_t head = 0; head < kv.kv_heads; ++head) {

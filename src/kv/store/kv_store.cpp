@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "base/byte_size.h"
 #include "base/check.h"
+#include "kernels/kv_format.h"
 #include "kernels/ops/attention.h"
 
 namespace pagoda::kv {
@@ -154,19 +156,23 @@ std::size_t group_block_bytes(kernels::KvDType dtype, const KvGroup& group) {
 
 base::Result<kernels::KvDType> parse_kv_dtype(std::string_view name,
                                               kernels::ActivationMode activations) {
-    if (name == "f32") return kernels::KvDType::kF32;
-    if (name == "bf16") return kernels::KvDType::kBF16;
     if (name == "auto") {
         return activations == kernels::ActivationMode::kF32 ? kernels::KvDType::kF32
                                                             : kernels::KvDType::kBF16;
     }
-    return base::invalid(
-        fmt::format("kv_cache_dtype \"{}\" is not offered; auto, bf16 and f32 are", name),
-        "kv_cache_dtype");
+    std::string offered = "auto";
+    constexpr std::size_t kCount = std::size(kernels::kKvDTypes);
+    for (std::size_t i = 0; i < kCount; ++i) {
+        const std::string_view known = kv_dtype_name(kernels::kKvDTypes[i]);
+        if (name == known) return kernels::kKvDTypes[i];
+        offered += fmt::format("{}{}", i + 1 == kCount ? " and " : ", ", known);
+    }
+    return base::invalid(fmt::format("kv_cache_dtype \"{}\" is not offered; {} are", name, offered),
+                         "kv_cache_dtype");
 }
 
 std::string_view kv_dtype_name(kernels::KvDType dtype) {
-    return dtype == kernels::KvDType::kF32 ? "f32" : "bf16";
+    return kernels::kv_format(dtype).name;
 }
 
 }  // namespace pagoda::kv
