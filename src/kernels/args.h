@@ -15,6 +15,7 @@ inline constexpr int kAttentionChunk = 128;  // keys are reduced in chunks of th
 inline constexpr int kMaxHeadDim = 256;      // head sizes are multiples of 16 up to this
 inline constexpr int kActivationGroup = 32;  // int8 activations: values that share a scale
 inline constexpr float kTinyActivation = 0x1p-112F;  // below it scale or 127 / largest leave f32
+inline constexpr float kTinyKv = 0x1p-90F;           // int8 KV: below it a vector is all zeros
 
 // A weight in a variant's own layout. in_features is the dot product's length (K).
 struct PackedWeightView {
@@ -131,12 +132,15 @@ struct AddArgs {
 
 // One layer's KV memory. Block b starts at data + b * block_bytes and holds, for every KV head h,
 // first all K parts, then all V parts, each part of kBlockTokens * head_dim values. Four bytes hold
-// n = KvFormat::lane_values of them (f32 1, bf16 2), which are dims of K and tokens of V:
+// n = KvFormat::lane_values of them (f32 1, bf16 2, int8 4), which are dims of K and tokens of V:
 //   K: [token / 16][dim / n][16 tokens][n dims]   V: [token / n][dim][n tokens]
 // so that 16 scores are one vector and P*V is the same kind of dot product. A format with scales
 // has them behind the values of each part, [kBlockTokens] floats. Values of slots that were never
 // written, or belong to an earlier owner, are arbitrary and may be NaN.
-enum class KvDType : std::uint8_t { kF32, kBF16 };
+// int8 is the rule of QuantizeArgs over the head_dim values of K (or V) of one token and KV head:
+// scale = largest / 127, code = round(x * (127 / largest)); a vector whose largest is below kTinyKv
+// is all zeros, one with a NaN or an infinity has the scale NaN and zero codes.
+enum class KvDType : std::uint8_t { kF32, kBF16, kInt8 };
 struct PagedKvView {
     KvDType dtype = KvDType::kBF16;
     std::int32_t kv_heads = 0;

@@ -58,7 +58,7 @@ class PagedSequence {
                  .data = nullptr};
         memory_ =
             tensor::AlignedBuffer(static_cast<std::size_t>(view_.num_blocks) * view_.block_bytes);
-        std::memset(memory_.data(), 0xff, memory_.bytes());  // NaN in both types
+        std::memset(memory_.data(), 0xff, memory_.bytes());  // NaN as value or scale
         view_.data = memory_.data();
         write(kernels);
     }
@@ -166,7 +166,9 @@ class PagedSequence {
         return values;
     }
 
-    void write(const Kernels& kernels) const {
+    void write(const Kernels& kernels) {
+        stored_k_ = as_stored(k_);
+        stored_v_ = as_stored(v_);
         const auto count = static_cast<std::size_t>(case_.positions);
         std::vector<std::int32_t> blocks(count);
         std::vector<std::int32_t> slots(count);
@@ -190,13 +192,30 @@ class PagedSequence {
         return std::vector<float>(floats, std::numeric_limits<float>::quiet_NaN());
     }
 
-    // A stored K or V value.
-    [[nodiscard]] double stored(const std::vector<float>& values, std::int64_t position,
+    // What values of K or V are after they were rounded to the type of the cache.
+    [[nodiscard]] std::vector<double> as_stored(const std::vector<float>& values) const {
+        std::vector<double> stored(values.begin(), values.end());
+        if (case_.dtype == KvDType::kBF16) {
+            for (std::size_t i = 0; i < values.size(); ++i)
+                stored[i] = tensor::bf16_to_float(tensor::float_to_bf16(values[i]));
+        }
+        if (case_.dtype != KvDType::kInt8) return stored;
+        const auto dims = static_cast<std::size_t>(case_.head_dim);
+        for (std::size_t first = 0; first < values.size(); first += dims) {
+            float largest = 0;
+            for (std::size_t d = 0; d < dims; ++d)
+                largest = std::max(largest, std::abs(values[first + d]));
+            for (std::size_t d = 0; d < dims; ++d) {
+                stored[first + d] = std::nearbyint(values[first + d] * (127 / largest)) *
+                                    static_cast<double>(largest / 127);
+            }
+        }
+        return stored;
+    }
+    [[nodiscard]] double stored(const std::vector<double>& values, std::int64_t position,
                                 std::int64_t head, std::int64_t dim) const {
         const std::int64_t at = position * case_.kv_stride() + head * case_.head_dim + dim;
-        const float value = values[static_cast<std::size_t>(at)];
-        if (case_.dtype == KvDType::kF32) return value;
-        return tensor::bf16_to_float(tensor::float_to_bf16(value));
+        return values[static_cast<std::size_t>(at)];
     }
 
     void exact_head(std::int64_t row, std::int64_t head, std::vector<double>& out) const {
@@ -209,7 +228,7 @@ class PagedSequence {
             for (std::int64_t d = 0; d < case_.head_dim; ++d) {
                 const std::int64_t at = row * case_.q_stride() + head * case_.head_dim + d;
                 dot += static_cast<double>(q_[static_cast<std::size_t>(at)]) *
-                       stored(k_, key, kv_head, d);
+                       stored(stored_k_, key, kv_head, d);
             }
             dot *= static_cast<double>(case_.scale());
             largest_score_ = std::max(largest_score_, std::abs(dot));
@@ -227,7 +246,8 @@ class PagedSequence {
         for (std::int64_t d = 0; d < case_.head_dim; ++d) {
             double value = 0;
             for (std::size_t i = 0; i < scores.size(); ++i) {
-                value += scores[i] * stored(v_, first + static_cast<std::int64_t>(i), kv_head, d);
+                value +=
+                    scores[i] * stored(stored_v_, first + static_cast<std::int64_t>(i), kv_head, d);
             }
             out[static_cast<std::size_t>(head * case_.head_dim + d)] = value / sum;
         }
@@ -235,6 +255,7 @@ class PagedSequence {
 
     AttentionCase case_;
     std::vector<float> q_, k_, v_, sinks_;
+    std::vector<double> stored_k_, stored_v_;
     std::vector<std::int32_t> table_;
     tensor::AlignedBuffer memory_;
     PagedKvView view_;

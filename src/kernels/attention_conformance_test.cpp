@@ -5,6 +5,7 @@
 
 #include "kernels/attention_case.h"
 #include "kernels/conformance.h"
+#include "kernels/kv_format.h"
 #include "kernels/registry.h"
 
 namespace pagoda::kernels {
@@ -45,6 +46,14 @@ std::vector<AttentionCase> cases() {
     for (std::int32_t dims = 16; dims <= 256; dims += 16) {
         const KvDType dtype = dims % 32 == 0 ? KvDType::kBF16 : KvDType::kF32;
         all.push_back({.name = "head_dim", .group = 3, .head_dim = dims, .positions = 133, .dtype = dtype});
+        all.push_back({.name = "int8", .group = 3, .head_dim = dims, .positions = 135, .dtype = KvDType::kInt8});
+    }
+    const std::size_t others = all.size();
+    for (std::size_t i = 0; i < others; ++i) {
+        if (all[i].window == 0 && all[i].soft_cap == 0 && !all[i].has_sinks) continue;
+        all.push_back(all[i]);
+        all.back().name += ", int8";
+        all.back().dtype = KvDType::kInt8;
     }
     return all;
 }
@@ -92,7 +101,7 @@ TEST_P(Variant, AttentionStaysWithinItsBoundOfRef) {
 TEST_P(Variant, ExtremeScoresGiveTheValueOfTheLargest) {
     AttentionCase c{
         .name = "extreme", .group = 2, .head_dim = 32, .positions = 300, .query_size = 3e4F};
-    for (const KvDType dtype : {KvDType::kF32, KvDType::kBF16}) {
+    for (const KvDType dtype : kKvDTypes) {
         c.dtype = dtype;
         const PagedSequence sequence(*GetParam(), c);
         const std::vector<double> exact = sequence.exact(299);
@@ -120,7 +129,7 @@ std::vector<float> rounding_values(std::size_t count) {
 
 TEST_P(Variant, KvWriteStoresTheBitsOfRefAndTouchesNoOtherSlot) {
     const Kernels& ref = all_variants().front();
-    for (const KvDType dtype : {KvDType::kF32, KvDType::kBF16}) {
+    for (const KvDType dtype : kKvDTypes) {
         for (const std::int32_t dims : {16, 64, 80, 256}) {
             PagedKvView kv{.dtype = dtype,
                            .kv_heads = 2,
@@ -179,6 +188,90 @@ TEST(KvWrite, PutsValuesWhereTheLayoutSays) {
     // V [token / 2][dim][2 tokens], behind the 512 values of K: pair 9, dim 7, second token.
     EXPECT_EQ(memory[512 + 9 * 32 + 7 * 2 + 1], 0xbf80);
     EXPECT_EQ(std::count(memory.begin(), memory.end(), 0), 1022);
+}
+
+// One token of one head in a block of int8, everything else 0x5a.
+class Int8Block {
+  public:
+    static constexpr std::int32_t kDims = 16;
+    static constexpr std::int32_t kSlot = 22;
+
+    Int8Block(const Kernels& kernels, std::vector<float> k, std::vector<float> v)
+        : memory_(kv_block_bytes(KvDType::kInt8, 1, kDims), std::byte{0x5a}) {
+        k.resize(kDims);
+        v.resize(kDims);
+        const std::int32_t block = 0;
+        kernels.kv_write({.kv = {.dtype = KvDType::kInt8,
+                                 .kv_heads = 1,
+                                 .head_dim = kDims,
+                                 .num_blocks = 1,
+                                 .block_bytes = memory_.size(),
+                                 .data = memory_.data()},
+                          .k = k.data(),
+                          .v = v.data(),
+                          .k_stride = kDims,
+                          .v_stride = kDims,
+                          .rows = 1,
+                          .blocks = &block,
+                          .slots = &kSlot});
+    }
+    // K [token / 16][dim / 4][16 tokens][4]: run 1, token 6.
+    int k_code(std::size_t dim) const { return code(1 * 256 + dim / 4 * 64 + 6 * 4 + dim % 4); }
+    // V [token / 4][dim][4 tokens], behind 512 codes and 32 scales of K: group 5, token 2.
+    int v_code(std::size_t dim) const { return code(640 + 5 * 64 + dim * 4 + 2); }
+    float k_scale() const { return scale(512); }
+    float v_scale() const { return scale(640 + 512); }
+    // Bytes that were not written, for all that can be told.
+    std::ptrdiff_t untouched() const {
+        return std::count(memory_.begin(), memory_.end(), std::byte{0x5a});
+    }
+    std::size_t bytes() const { return memory_.size(); }
+
+  private:
+    int code(std::size_t at) const { return static_cast<std::int8_t>(memory_[at]); }
+    float scale(std::size_t part) const {
+        float value = 0;
+        std::memcpy(&value, memory_.data() + part + kSlot * sizeof(float), sizeof(float));
+        return value;
+    }
+    std::vector<std::byte> memory_;
+};
+
+TEST_P(Variant, Int8StandsWhereTheLayoutSaysRoundedToNearestEven) {
+    const Int8Block block(
+        *GetParam(), {127, 0.5F, 1.5F, 2.5F, -0.5F, -1.5F, 126.5F, -126.5F, 125.51F, -127, 0.49F},
+        {0, 0, 0, 1, 0, 0, 0, 0, 0, -2});
+    const int expected[] = {127, 0, 2, 2, 0, -2, 126, -126, 126, -127, 0, 0, 0, 0, 0, 0};
+    for (std::size_t d = 0; d < std::size(expected); ++d)
+        EXPECT_EQ(block.k_code(d), expected[d]) << d;
+    EXPECT_EQ(block.k_scale(), 1.0F);
+    for (std::size_t d = 0; d < 16; ++d)
+        EXPECT_EQ(block.v_code(d), d == 3 ? 64 : d == 9 ? -127 : 0) << d;
+    EXPECT_EQ(block.v_scale(), 2.0F / 127.0F);
+    EXPECT_EQ(block.bytes(), 2U * (512 + 128));
+    EXPECT_EQ(block.untouched(), 2 * (512 + 128) - 2 * (16 + 4));
+}
+
+TEST_P(Variant, Int8OfNothingIsZeroAndOfWhatIsNotFiniteIsNan) {
+    const float infinity = std::numeric_limits<float>::infinity();
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const Int8Block zero(*GetParam(), {}, {1e-28F, -1e-30F});
+    EXPECT_EQ(zero.k_scale(), 0);
+    EXPECT_EQ(zero.v_scale(), 0);
+    const Int8Block broken(*GetParam(), {1, nan, 3}, {2, 4, -infinity});
+    EXPECT_TRUE(std::isnan(broken.k_scale()));
+    EXPECT_TRUE(std::isnan(broken.v_scale()));
+    for (const Int8Block* block : {&zero, &broken}) {
+        for (std::size_t d = 0; d < 16; ++d) {
+            EXPECT_EQ(block->k_code(d), 0) << d;
+            EXPECT_EQ(block->v_code(d), 0) << d;
+        }
+    }
+    const Int8Block large(*GetParam(), {3e38F, 1e38F}, {2e-27F, -1e-27F});
+    EXPECT_EQ(large.k_code(0), 127);
+    EXPECT_EQ(large.k_code(1), 42);
+    EXPECT_EQ(large.v_code(0), 127);
+    EXPECT_EQ(large.v_code(1), -64);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ class Family {
                  .block_bytes = kv_block_bytes(c.dtype, c.kv_heads, c.head_dim),
                  .data = nullptr};
         memory_ = tensor::AlignedBuffer(static_cast<std::size_t>(num_blocks) * view_.block_bytes);
-        std::memset(memory_.data(), 0xff, memory_.bytes());  // NaN in both types
+        std::memset(memory_.data(), 0xff, memory_.bytes());  // NaN as value or scale
         view_.data = memory_.data();
         for (std::size_t i = 0; i < branches.size(); ++i) add(kernels, i);
         for (float& sink : sinks_) sink = normal_(engine_);
@@ -183,6 +183,13 @@ std::vector<AttentionCase> shapes() {
         {.name = "sinks", .kv_heads = 2, .group = 5, .head_dim = 32, .has_sinks = true},
         {.name = "window", .kv_heads = 2, .group = 2, .head_dim = 64, .window = 390},
         {.name = "narrow", .kv_heads = 2, .group = 2, .head_dim = 64, .window = 100},
+        {.name = "int8", .kv_heads = 2, .group = 4, .head_dim = 64, .dtype = KvDType::kInt8},
+        {.name = "int8, narrow",
+         .kv_heads = 1,
+         .group = 3,
+         .head_dim = 80,
+         .dtype = KvDType::kInt8,
+         .window = 100},
     };
 }
 

@@ -51,6 +51,16 @@ std::vector<AttentionCase> ragged_cases() {
          .positions = 200,
          .dtype = KvDType::kF32,
          .window = 150},
+        {.name = "int8", .group = 3, .head_dim = 64, .positions = 300, .dtype = KvDType::kInt8},
+        {.name = "int8, window",
+         .kv_heads = 2,
+         .group = 2,
+         .head_dim = 80,
+         .positions = 290,
+         .dtype = KvDType::kInt8,
+         .window = 45,
+         .soft_cap = 20,
+         .has_sinks = true},
     };
 }
 

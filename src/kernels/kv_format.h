@@ -18,7 +18,7 @@ struct KvFormat {
 };
 
 // static: objects of a variant must not share a copy of it with others.
-static constexpr KvDType kKvDTypes[] = {KvDType::kBF16, KvDType::kF32};
+static constexpr KvDType kKvDTypes[] = {KvDType::kBF16, KvDType::kF32, KvDType::kInt8};
 
 static constexpr KvFormat kv_format(KvDType dtype) {
     switch (dtype) {
@@ -26,6 +26,8 @@ static constexpr KvFormat kv_format(KvDType dtype) {
             return {.name = "f32", .value_bits = 32, .lane_values = 1};
         case KvDType::kBF16:
             return {.name = "bf16", .value_bits = 16, .lane_values = 2};
+        case KvDType::kInt8:
+            return {.name = "int8", .value_bits = 8, .lane_values = 4, .scale_bytes = 4};
     }
     return {.name = "", .value_bits = 32, .lane_values = 1};
 }

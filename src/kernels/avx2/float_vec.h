@@ -46,6 +46,15 @@ struct FloatVec {
         const __m256i upper = _mm256_set1_epi32(static_cast<int>(0xffff0000U));
         return _mm256_castsi256_ps(_mm256_and_si256(load_bits(from), upper));
     }
+    static constexpr float kInt8Unit = 0x1p-24F;
+    [[gnu::always_inline]] static F load_int8(const std::byte* from, int part) {
+        const __m128i first =
+            _mm_set_epi32(12 << 24 | 0x808080, 8 << 24 | 0x808080, 4 << 24 | 0x808080, 0x808080);
+        const __m256i places =
+            _mm256_add_epi32(_mm256_set_m128i(first, first), _mm256_set1_epi32(part << 24));
+        const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+        return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(codes, places));
+    }
 
     [[gnu::always_inline]] static F add(F a, F b) { return _mm256_add_ps(a, b); }
     [[gnu::always_inline]] static F sub(F a, F b) { return _mm256_sub_ps(a, b); }

@@ -64,6 +64,32 @@ struct Stores {
             }
         }
     }
+
+    // Of the largest magnitude: as integers they sort like floats, NaN above all.
+    static std::uint32_t largest_bits(const float* values, std::int32_t dims) {
+        const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+        __m256i most = _mm256_setzero_si256();
+        for (std::int32_t d = 0; d < dims; d += kLanes) {
+            const __m256 bits = _mm256_and_ps(_mm256_loadu_ps(values + d), magnitude);
+            most = _mm256_max_epi32(most, _mm256_castps_si256(bits));
+        }
+        __m128i four =
+            _mm_max_epi32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
+        four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+        four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0xb1));
+        return static_cast<std::uint32_t>(_mm_cvtsi128_si32(four));
+    }
+
+    static void round_int8(const KvSlot& slot, float factor, std::int8_t* codes) {
+        const __m256 factors = _mm256_set1_ps(factor);
+        for (std::int32_t d = 0; d < slot.dims; d += kLanes) {
+            const __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(slot.values + d), factors);
+            const __m256i wide = _mm256_cvtps_epi32(scaled);
+            const __m128i words =
+                _mm_packs_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
+            _mm_storel_epi64(reinterpret_cast<__m128i*>(codes + d), _mm_packs_epi16(words, words));
+        }
+    }
 };
 
 }  // namespace

@@ -50,6 +50,15 @@ struct FloatVec {
         const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000U));
         return _mm512_castsi512_ps(_mm512_and_si512(_mm512_loadu_si512(from), upper));
     }
+    // int8, four to a lane: the codes at place `part`, each divided by kInt8Unit. One shuffle moves
+    // them to the tops of their lanes above zeros, where they are integers times 2^24.
+    static constexpr float kInt8Unit = 0x1p-24F;
+    [[gnu::always_inline]] static F load_int8(const std::byte* from, int part) {
+        const __m512i first = _mm512_set4_epi32(12 << 24 | 0x808080, 8 << 24 | 0x808080,
+                                                4 << 24 | 0x808080, 0x808080);
+        const __m512i places = _mm512_add_epi32(first, _mm512_set1_epi32(part << 24));
+        return _mm512_cvtepi32_ps(_mm512_shuffle_epi8(_mm512_loadu_si512(from), places));
+    }
 
     [[gnu::always_inline]] static F add(F a, F b) { return _mm512_add_ps(a, b); }
     [[gnu::always_inline]] static F sub(F a, F b) { return _mm512_sub_ps(a, b); }

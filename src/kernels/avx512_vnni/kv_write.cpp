@@ -68,6 +68,26 @@ struct Stores {
                                      upper ? _mm512_slli_epi32(values, 16) : values);
         }
     }
+
+    // Of the largest magnitude: as integers they sort like floats, NaN above all.
+    static std::uint32_t largest_bits(const float* values, std::int32_t dims) {
+        const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
+        __m512i most = _mm512_setzero_si512();
+        for (std::int32_t d = 0; d < dims; d += kLanes) {
+            const __m512i bits = _mm512_and_si512(_mm512_loadu_si512(values + d), magnitude);
+            most = _mm512_max_epi32(most, bits);
+        }
+        return static_cast<std::uint32_t>(_mm512_reduce_max_epi32(most));
+    }
+
+    static void round_int8(const KvSlot& slot, float factor, std::int8_t* codes) {
+        const __m512 factors = _mm512_set1_ps(factor);
+        for (std::int32_t d = 0; d < slot.dims; d += kLanes) {
+            const __m512 scaled = _mm512_mul_ps(_mm512_loadu_ps(slot.values + d), factors);
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(codes + d),
+                             _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(scaled)));
+        }
+    }
 };
 
 }  // namespace

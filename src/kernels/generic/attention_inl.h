@@ -6,6 +6,7 @@
 // of the sums:
 //   score   over dims, ascending;  max and sum of a chunk over lanes, then a fixed tree
 //   values  over keys, ascending, each row from its own first visible key to its own last
+// Scales of a KV format multiply whole scores and weights.
 // Keys that a row does not see may be multiplied with its query, their scores are then replaced;
 // their V is not touched. Internal linkage.
 
@@ -183,6 +184,23 @@ template <class V, int R>
     }
 }
 
+// Weights of R rows times the scales of their tokens' V, which is then summed without them.
+template <class V, KvDType kType, int R>
+[[gnu::always_inline]] inline void scale_weights(const TileTask& task,
+                                                 const ChunkRange (&ranges)[R]) {
+    for (int r = 0; r < R; ++r) {
+        if (ranges[r].empty()) continue;
+        float* weights = task.scratch.weights + r * kAttentionChunk;
+        const ChunkRange vectors = score_vectors_of<V, false>(ranges[r]);
+        for (int v = vectors.begin; v < vectors.end; ++v) {
+            float* place = weights + v * V::kLanes;
+            const typename V::F scales =
+                token_scales<V, kType>(task.blocks.v, v, task.args.kv.head_dim);
+            V::store(place, V::mul(V::load(place), scales));
+        }
+    }
+}
+
 // state = state * keep + chunk * add
 template <class V>
 [[gnu::always_inline]] inline void merge_values(float* state, const float* chunk, float keep,
@@ -327,6 +345,7 @@ template <class V, KvDType kType, int R>
             score_vectors<V, kType, R, kVecs>(task.blocks, v, queries, dims, scratch.weights);
         }
         weigh_tile<V, R>(args, scratch.weights, ranges, maxima, sums);
+        if constexpr (kv_format(kType).scale_bytes != 0) scale_weights<V, kType, R>(task, ranges);
         sum_tile<V, kType, R>(task, ranges);
     }
     if (args.partials != nullptr) {
@@ -475,6 +494,8 @@ void attend(const AttentionArgs& args) {
             return attend_item<V, KvDType::kF32>(args);
         case KvDType::kBF16:
             return attend_item<V, KvDType::kBF16>(args);
+        case KvDType::kInt8:
+            return attend_item<V, KvDType::kInt8>(args);
     }
 }
 

@@ -78,11 +78,22 @@ template <class V, KvDType kType>
            (run * (dims / kLaneValues<kType>)*kKeysPerRun + lane) * kLaneBytes;
 }
 
-// The values at place `part` of consecutive lanes.
+// What the values of kLanes tokens are multiplied with after they were loaded; parts are a chunk's.
+template <class V, KvDType kType>
+[[gnu::always_inline]] inline typename V::F token_scales(
+    const std::byte* const (&parts)[kChunkBlocks], int vector, std::int64_t dims) {
+    const int token = vector * V::kLanes;
+    const float* scales = kv_scales(kType, parts[token / kBlockTokens], dims);
+    return V::mul(V::load(scales + token % kBlockTokens), V::set1(V::kInt8Unit));
+}
+
+// The values at place `part` of consecutive lanes, without their scale.
 template <class V, KvDType kType>
 [[gnu::always_inline]] inline typename V::F load_part(const std::byte* lanes, int part) {
     if constexpr (kType == KvDType::kF32) {
         return V::load(reinterpret_cast<const float*>(lanes));
+    } else if constexpr (kType == KvDType::kInt8) {
+        return V::load_int8(lanes, part);
     } else {
         const auto* pairs = reinterpret_cast<const std::uint16_t*>(lanes);
         return part == 0 ? V::load_even_bf16(pairs) : V::load_odd_bf16(pairs);
@@ -139,6 +150,14 @@ template <class V, KvDType kType, int R, int kVecs>
                 fetch_ahead<V, kType, R>(ahead + v * V::kLanes * kLaneBytes, v);
             ahead += kTokens * kLaneBytes;
             add_key_dims<V, kType, R, kVecs>(keys, d / kStepDims * kStepBytes, q + d * R, sums);
+        }
+    }
+    if constexpr (kv_format(kType).scale_bytes != 0) {
+#pragma GCC unroll 16
+        for (int v = 0; v < kVecs; ++v) {
+            const typename V::F scales = token_scales<V, kType>(blocks.k, first + v, dims);
+#pragma GCC unroll 16
+            for (int r = 0; r < R; ++r) sums[r][v] = V::mul(sums[r][v], scales);
         }
     }
 #pragma GCC unroll 16

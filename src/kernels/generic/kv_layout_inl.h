@@ -34,6 +34,14 @@ inline const std::byte* v_part(const PagedKvView& kv, std::int32_t block, std::i
     return k_part(kv, block, kv.kv_heads + head);
 }
 
+// The scales [kBlockTokens] of a part.
+inline const float* kv_scales(KvDType dtype, const std::byte* part, std::int64_t head_dim) {
+    return reinterpret_cast<const float*>(part + kv_values_bytes(dtype, head_dim));
+}
+inline float* kv_scales(KvDType dtype, std::byte* part, std::int64_t head_dim) {
+    return reinterpret_cast<float*>(part + kv_values_bytes(dtype, head_dim));
+}
+
 // Offsets in values from the start of a part.
 inline std::size_t k_offset(KvDType dtype, std::int32_t head_dim, std::int32_t slot,
                             std::int32_t dim) {

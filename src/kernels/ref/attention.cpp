@@ -1,12 +1,13 @@
 // Attention over paged KV. Specification, per query row and head, all in float:
-//   score(t)  = (sum over d ascending of q[d] * K[t][d]) * scale, then the soft cap
+//   score(t)  = (sum over d ascending of q[d] * K[t][d]) * k(t) * scale, then the soft cap
 //   chunk     = for the visible keys t of one chunk of kAttentionChunk positions:
-//               m = max score, p(t) = exp(score(t) - m), s = sum of p, o = sum of p(t) * V[t],
+//               m = max score, p(t) = exp(score(t) - m), s = sum of p, o = sum of p(t) v(t) * V[t],
 //               both sums in ascending order from 0
 //   merge     = ascending over chunks with visible keys, from (O, M, S) = (0, -inf, 0):
 //               N = max(M, m), O = O exp(M - N) + o exp(m - N), S likewise, M = N
 //   sink      = N = max(M, sink), O = O exp(M - N), S = S exp(M - N) + exp(sink - N)
 //   out       = O / S
+// K and V are the values as stored, k(t) and v(t) their scales in a format that has some, else 1.
 // Invisible keys take no part: their K and V are not even read.
 // A state is head_dim + 2 floats: o, m, s. s = 0 marks a chunk without visible keys; its other
 // values are not read. The merge may stop after any chunk and go on from its state later.
@@ -36,7 +37,13 @@ KeyRange visible_keys(const AttentionArgs& args, std::int64_t position, std::int
 
 float value_at(KvDType dtype, const std::byte* part, std::size_t offset) {
     if (dtype == KvDType::kF32) return reinterpret_cast<const float*>(part)[offset];
+    if (dtype == KvDType::kInt8) return reinterpret_cast<const std::int8_t*>(part)[offset];
     return tensor::bf16_to_float(reinterpret_cast<const std::uint16_t*>(part)[offset]);
+}
+
+float scale_at(const PagedKvView& kv, const std::byte* part, std::int32_t slot) {
+    if (kv_format(kv.dtype).scale_bytes == 0) return 1;
+    return kv_scales(kv.dtype, part, kv.head_dim)[slot];
 }
 
 float score(const AttentionArgs& args, const float* q, std::int64_t key) {
@@ -47,7 +54,7 @@ float score(const AttentionArgs& args, const float* q, std::int64_t key) {
     for (std::int32_t d = 0; d < kv.head_dim; ++d) {
         sum += q[d] * value_at(kv.dtype, part, k_offset(kv.dtype, kv.head_dim, slot, d));
     }
-    sum *= args.scale;
+    sum = sum * scale_at(kv, part, slot) * args.scale;
     return args.soft_cap == 0 ? sum : args.soft_cap * std::tanh(sum / args.soft_cap);
 }
 
@@ -55,6 +62,7 @@ void add_weighted_v(const AttentionArgs& args, std::int64_t key, float weight, f
     const PagedKvView& kv = args.kv;
     const std::byte* part = v_part(kv, args.block_table[key / kBlockTokens], args.kv_head);
     const auto slot = static_cast<std::int32_t>(key % kBlockTokens);
+    weight *= scale_at(kv, part, slot);
     for (std::int32_t d = 0; d < kv.head_dim; ++d) {
         out[d] += weight * value_at(kv.dtype, part, v_offset(kv.dtype, kv.head_dim, slot, d));
     }

@@ -1,6 +1,11 @@
 // Writes K and V of tokens into their slots. Specification: f32 values are copied, bf16 values
-// rounded to nearest even (NaN stays NaN). Only the bytes of the named slots are written, so that
-// rows of one block may be written by different threads.
+// rounded to nearest even (NaN stays NaN), int8 codes and their scale as KvDType has it. Only the
+// bytes of the named slots are written, so that rows of one block may be written by different
+// threads.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "kernels/args.h"
 #include "kernels/generic/kv_layout_inl.h"
@@ -11,8 +16,28 @@ namespace {
 
 using OffsetIn = std::size_t (*)(KvDType, std::int32_t, std::int32_t, std::int32_t);
 
+void write_int8(const PagedKvView& kv, std::byte* part, const float* values, std::int32_t slot,
+                OffsetIn offset) {
+    float largest = 0;
+    bool is_finite = true;
+    for (std::int32_t d = 0; d < kv.head_dim; ++d) {
+        is_finite = is_finite && std::isfinite(values[d]);
+        largest = std::max(largest, std::abs(values[d]));
+    }
+    const bool has_codes = is_finite && largest >= kTinyKv;
+    for (std::int32_t d = 0; d < kv.head_dim; ++d) {
+        const float code = has_codes ? std::nearbyint(values[d] * (127.0F / largest)) : 0.0F;
+        reinterpret_cast<std::int8_t*>(part)[offset(kv.dtype, kv.head_dim, slot, d)] =
+            static_cast<std::int8_t>(code);
+    }
+    float& scale = kv_scales(kv.dtype, part, kv.head_dim)[slot];
+    scale = has_codes ? largest / 127.0F : 0.0F;
+    if (!is_finite) scale = std::numeric_limits<float>::quiet_NaN();
+}
+
 void write_part(const PagedKvView& kv, std::byte* part, const float* values, std::int32_t slot,
                 OffsetIn offset) {
+    if (kv.dtype == KvDType::kInt8) return write_int8(kv, part, values, slot, offset);
     for (std::int32_t d = 0; d < kv.head_dim; ++d) {
         const std::size_t at = offset(kv.dtype, kv.head_dim, slot, d);
         if (kv.dtype == KvDType::kF32) {

@@ -68,8 +68,8 @@ class KvStore {
 // Bytes of one block in all layers of a group. REQUIRES: a group that check_spec() accepts.
 [[nodiscard]] std::size_t group_block_bytes(kernels::KvDType dtype, const KvGroup& group);
 
-// kv_cache_dtype of the configuration: "f32", "bf16", or "auto", which is f32 when activations
-// are not rounded either, and bf16 otherwise.
+// kv_cache_dtype of the configuration: the name of a row in kernels/kv_format.h, or "auto", which
+// is f32 when activations are not rounded either, and bf16 otherwise.
 [[nodiscard]] base::Result<kernels::KvDType> parse_kv_dtype(std::string_view name,
                                                             kernels::ActivationMode activations);
 [[nodiscard]] std::string_view kv_dtype_name(kernels::KvDType dtype);

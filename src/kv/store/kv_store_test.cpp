@@ -4,13 +4,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/byte_size.h"
+#include "kernels/kv_format.h"
 #include "kernels/ops/attention.h"
+#include "kernels/registry.h"
 
 namespace pagoda::kv {
 namespace {
@@ -49,6 +52,66 @@ TEST(KvStore, CountsTheBlocksOfAllLayers) {
     EXPECT_EQ(store.bytes(), 2U * 5 * (32 * 2 * 2 * 2 * 32) + 3U * (32 * 2 * 2 * 64));
     EXPECT_EQ(group_block_bytes(KvDType::kBF16, two_groups().groups[0]), 2U * 32 * 2 * 2 * 2 * 32);
     EXPECT_EQ(group_block_bytes(KvDType::kF32, two_groups().groups[1]), 32U * 2 * 4 * 64);
+}
+
+TEST(KvStore, CountsTheScalesOfInt8) {
+    KvStoreSpec spec = two_groups();
+    spec.dtype = KvDType::kInt8;
+    const KvStore store = KvStore::create(spec).value();
+    // 32 tokens, K and V, of each KV head one byte a value and one float.
+    EXPECT_EQ(store.layer_view(1).block_bytes, 32U * 2 * (64 + 4));
+    EXPECT_EQ(store.bytes(), 2U * 5 * (32 * 2 * 2 * (32 + 4)) + 3U * (32 * 2 * (64 + 4)));
+    EXPECT_EQ(group_block_bytes(KvDType::kInt8, spec.groups[0]), 2U * 32 * 2 * 2 * (32 + 4));
+}
+
+// In every type, scales too: attention reads nothing but the block.
+TEST(KvStore, ACopiedBlockHoldsTheTokensOfItsSource) {
+    for (const KvDType dtype : kernels::kKvDTypes) {
+        KvStoreSpec spec = two_groups();
+        spec.dtype = dtype;
+        KvStore store = KvStore::create(spec).value();
+        const auto view = store.layer_view(1);
+        const std::vector<float> k(64, 0.5F);
+        const std::vector<float> v(64, 3.0F);
+        const std::int32_t block = 0;
+        const std::int32_t slot = 0;
+        const kernels::Kernels& ref = kernels::all_variants().front();
+        ref.kv_write({.kv = view,
+                      .k = k.data(),
+                      .v = v.data(),
+                      .k_stride = 64,
+                      .v_stride = 64,
+                      .rows = 1,
+                      .blocks = &block,
+                      .slots = &slot});
+        store.copy_block(1, base::BlockId{0}, base::BlockId{2});
+        std::memset(view.data, 0xff, view.block_bytes);  // what is left of the source is NaN
+        const std::int32_t table[] = {2};
+        std::vector<float> out(64);
+        std::vector<float> scratch(ref.attention_scratch_floats(1, 1, 64));
+        ref.attention({.kv = view,
+                       .block_table = table,
+                       .q = k.data(),
+                       .q_stride = 64,
+                       .out = out.data(),
+                       .out_stride = 64,
+                       .row_index = nullptr,
+                       .rows = 1,
+                       .first_position = 0,
+                       .kv_head = 0,
+                       .group = 1,
+                       .scale = 1,
+                       .soft_cap = 0,
+                       .window = 0,
+                       .sinks = nullptr,
+                       .chunk_begin = 0,
+                       .chunk_end = 1,
+                       .begin_state = nullptr,
+                       .end_state = nullptr,
+                       .partials = nullptr,
+                       .scratch = scratch.data()});
+        for (const float value : out) EXPECT_FLOAT_EQ(value, 3.0F) << kv_dtype_name(dtype);
+    }
 }
 
 TEST(KvStore, CopiesABlockInEveryLayerOfItsGroupAlone) {
@@ -145,11 +208,17 @@ TEST(KvDtype, AutoFollowsTheActivations) {
     EXPECT_EQ(kv_dtype_name(KvDType::kBF16), "bf16");
 }
 
+TEST(KvDtype, EveryTypeHasTheNameThatItIsAskedForBy) {
+    for (const KvDType dtype : kernels::kKvDTypes)
+        EXPECT_EQ(*parse_kv_dtype(kv_dtype_name(dtype), ActivationMode::kAuto), dtype);
+    EXPECT_EQ(*parse_kv_dtype("int8", ActivationMode::kF32), KvDType::kInt8);
+}
+
 TEST(KvDtype, AnUnknownNameIsRefusedWithWhatCanBeHad) {
     const auto refused = parse_kv_dtype("int4", ActivationMode::kAuto);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().message,
-              "kv_cache_dtype \"int4\" is not offered; auto, bf16 and f32 are");
+              "kv_cache_dtype \"int4\" is not offered; auto, bf16, f32 and int8 are");
     EXPECT_EQ(refused.error().param, "kv_cache_dtype");
 }
 
