@@ -193,9 +193,10 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      .kind = KeyKind::kChoice,
      .fallback = "auto",
      .uses = kModel,
-     .help = "auto is bf16, and f32 when activation_dtype is f32",
+     .help = "auto is bf16, and f32 when activation_dtype is f32; int8 has a scale per token and "
+             "KV head",
      .choices = "auto|f32|bf16|fp8_e4m3|int8|int4",
-     .offered = "auto|f32|bf16"},
+     .offered = "auto|f32|bf16|int8"},
     {.name = "enable_prefix_caching",
      .kind = KeyKind::kBool,
      .fallback = "false",

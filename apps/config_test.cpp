@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/kv_format.h"
+#include "kv/store/kv_store.h"
 #include "model_config.h"
 #include "settings.h"
 
@@ -108,9 +110,12 @@ TEST(Config, RefusesWhatIsKnownAndNotOfferedUnlessItAsksForNothing) {
     EXPECT_EQ(flag_error("enable_prefix_caching", "true"),
               "command line: enable_prefix_caching true is not offered in this version; it can be "
               "false (the prefix cache is not part of this version)");
-    EXPECT_EQ(flag_error("kv_cache_dtype", "int8"),
-              "command line: kv_cache_dtype int8 is not offered in this version; it can be auto, "
-              "f32, bf16");
+    EXPECT_EQ(flag_error("kv_cache_dtype", "int4"),
+              "command line: kv_cache_dtype int4 is not offered in this version; it can be auto, "
+              "f32, bf16, int8");
+    EXPECT_EQ(flag_error("kv_cache_dtype", "q8_0"),
+              "command line: kv_cache_dtype must be one of auto, f32, bf16, fp8_e4m3, int8, int4, "
+              "got \"q8_0\"");
     for (const auto& [key, value] :
          std::vector<std::pair<std::string, std::string>>{{"num_speculative_tokens", "4"},
                                                           {"speculative_method", "ngram"},
@@ -138,7 +143,8 @@ TEST(Config, RefusesWhatIsKnownAndNotOfferedUnlessItAsksForNothing) {
                                                           {"preemption_mode", "recompute"},
                                                           {"tensor_parallel_size", "1"},
                                                           {"block_size", "32"},
-                                                          {"kv_cache_dtype", "f32"}})
+                                                          {"kv_cache_dtype", "f32"},
+                                                          {"kv_cache_dtype", "int8"}})
         EXPECT_EQ(flag_error(key, value), "") << key;
 }
 
@@ -262,6 +268,17 @@ TEST(Settings, KvCacheIsF32WhenActivationsAre) {
     ASSERT_TRUE(settings.ok());
     EXPECT_EQ(settings->kv_dtype, kernels::KvDType::kF32);
     EXPECT_EQ(settings->activation_mode, kernels::ActivationMode::kF32);
+}
+
+TEST(Settings, EveryOfferedTypeOfTheKvCacheIsOneOfTheStore) {
+    for (const kernels::KvDType dtype : kernels::kKvDTypes) {
+        const std::string name(kv::kv_dtype_name(dtype));
+        const auto config = Config::load({.flags = {{"kv_cache_dtype", {name}}}});
+        ASSERT_TRUE(config.ok()) << name;
+        const auto settings = model_settings(*config);
+        ASSERT_TRUE(settings.ok()) << name;
+        EXPECT_EQ(settings->kv_dtype, dtype) << name;
+    }
 }
 
 TEST(Settings, ALocalCommandTakesItsOwnNumberOfSequencesUnlessTold) {

@@ -12,10 +12,10 @@
 namespace pagoda::model {
 namespace {
 
-base::Result<ModelSizes> measured(const formats::Checkpoint& file, int threads) {
+base::Result<ModelSizes> measured(const formats::Checkpoint& file, int threads,
+                                  kernels::KvDType kv = kernels::KvDType::kBF16) {
     base::ThreadTeam team(threads);
-    return measure(file, {.kernels = &kernels::all_variants().front(), .team = &team}, {},
-                   kernels::KvDType::kBF16);
+    return measure(file, {.kernels = &kernels::all_variants().front(), .team = &team}, {}, kv);
 }
 
 void expect_accepted(const std::string& path) {
@@ -49,6 +49,17 @@ TEST(Measure, CountsTheRunnersScratchOfEveryThread) {
     ASSERT_TRUE(one.ok() && three.ok());
     EXPECT_EQ(runner_floats(40, 64, 3).scratch, 120U);
     EXPECT_GE(three->workspace, one->workspace + 2 * 40 * sizeof(float));
+}
+
+TEST(Measure, KvBlocksAreCountedWithTheirScales) {
+    ToyCheckpoint toy;
+    const auto bf16 = measured(toy.file(), 1);
+    const auto int8 = measured(toy.file(), 1, kernels::KvDType::kInt8);
+    ASSERT_TRUE(bf16.ok() && int8.ok());
+    constexpr std::uint64_t kDims = ToyCheckpoint::kHeadDim;
+    ASSERT_EQ(bf16->block_bytes.size(), int8->block_bytes.size());
+    for (std::size_t group = 0; group < bf16->block_bytes.size(); ++group)
+        EXPECT_EQ(int8->block_bytes[group] * (2 * kDims), bf16->block_bytes[group] * (kDims + 4));
 }
 
 }  // namespace

@@ -369,6 +369,18 @@ class Run(Cli):
             with self.subTest(threads):
                 self.assertEqual(self.answer("--threads", threads, *flags)["token_ids"], expected)
 
+    def test_every_type_of_the_kv_cache_answers_the_same_on_any_number_of_threads(self):
+        for dtype in ("f32", "bf16", "int8"):
+            flags = ("--kv-cache-dtype", dtype, "--temperature", "0", "--max-tokens", "16", "--ignore-eos", "Hello")
+            with self.subTest(dtype):
+                answer = self.answer("--threads", 1, *flags)
+                self.assertEqual(len(answer["token_ids"]), 16)
+                self.assertEqual(self.answer("--threads", 3, *flags)["token_ids"], answer["token_ids"])
+
+    def test_an_unknown_type_of_the_kv_cache_is_bad_usage_and_answered_with_those_that_there_are(self):
+        self.assertIn("auto, f32, bf16, int8", self.refuse(2, "run", model(), "--kv-cache-dtype", "int4", "hi"))
+        self.assertIn('got "q8_0"', self.refuse(2, "run", model(), "--kv-cache-dtype", "q8_0", "hi"))
+
     def test_a_reader_that_goes_away_ends_the_answer(self):
         command = [os.environ["PAGODA_BIN"], "run", model(), "--ignore-eos", "Tell me a long story"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,

@@ -1,6 +1,6 @@
 // Same request, same bytes: the logits of a token are the same bits however its sequence is cut
 // into steps, whatever shares the batch, wherever its blocks lie, and on any number of threads.
-// With default settings (int8 activations, bf16 KV) and with f32.
+// With default settings (int8 activations, bf16 KV), with f32 and with int8 KV.
 
 #include <cstring>
 #include <numeric>
@@ -131,13 +131,16 @@ INSTANTIATE_TEST_SUITE_P(
                     Setting{"/gguf-quant/llama-Q6_K.gguf", ActivationMode::kAuto, KvDType::kBF16},
                     Setting{"/gguf-quant/llama-Q8_0.gguf", ActivationMode::kF32, KvDType::kF32},
                     Setting{"/gguf/gemma3.gguf", ActivationMode::kAuto, KvDType::kBF16},
+                    Setting{"/gguf/gemma3.gguf", ActivationMode::kF32, KvDType::kInt8},
+                    Setting{"/gguf-quant/llama-Q4_1.gguf", ActivationMode::kAuto, KvDType::kInt8},
                     Setting{"/gguf/gemma2.gguf", ActivationMode::kF32, KvDType::kBF16},
                     Setting{"/gguf/qwen3.gguf", ActivationMode::kF32, KvDType::kF32}),
     [](const auto& instance) {
         std::string name = instance.param.file.substr(instance.param.file.rfind('/') + 1);
         name = name.substr(0, name.find('.'));
         for (char& c : name) c = c == '-' ? '_' : c;
-        return name + (instance.param.activations == ActivationMode::kAuto ? "_auto" : "_f32");
+        name += instance.param.activations == ActivationMode::kAuto ? "_auto" : "_f32";
+        return instance.param.kv == KvDType::kInt8 ? name + "_int8_kv" : name;
     });
 
 }  // namespace

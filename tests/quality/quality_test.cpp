@@ -1,5 +1,5 @@
-// What int8 activations and bf16 KV cost in quality, on a real model: the default settings against
-// the f32 oracle over English and code. PAGODA_MODEL names SmolLM2-135M-Instruct in Q4_1.
+// What int8 activations and bf16 or int8 KV cost in quality, on a real model: settings against the
+// f32 oracle over English and code. PAGODA_MODEL names SmolLM2-135M-Instruct in Q4_1.
 
 #include <cmath>
 #include <cstdio>
@@ -20,6 +20,8 @@ constexpr double kMaxMeanKl = 0.003;
 constexpr double kMinTop1Agreement = 0.97;
 constexpr double kMaxPerplexityChange = 0.005;        // default settings against the oracle
 constexpr double kMaxOraclePerplexityChange = 0.001;  // the oracle against the reference
+constexpr double kMaxInt8KvMeanKl = 0.001;            // all else f32
+constexpr double kMaxInt8KvPerplexityChange = 0.003;
 constexpr std::int64_t kChunk = 256;
 
 std::string model_path() {
@@ -73,10 +75,12 @@ void compare_row(const std::vector<float>& oracle, const std::vector<float>& tes
     ++sum.scored;
 }
 
-void compare_text(const std::vector<base::TokenId>& tokens, Comparison& sum) {
+void compare_text(const std::vector<base::TokenId>& tokens, TinyModelOptions options,
+                  Comparison& sum) {
     const auto count = static_cast<std::int64_t>(tokens.size());
+    options.max_positions = count;
     TinyModel oracle(model_path(), settings(true, count));
-    TinyModel tested(model_path(), settings(false, count));
+    TinyModel tested(model_path(), options);
     std::vector<std::int32_t> blocks(static_cast<std::size_t>(count / kernels::kBlockTokens + 1));
     std::iota(blocks.begin(), blocks.end(), 0);
     for (std::int64_t at = 0; at < count; at += kChunk) {
@@ -96,23 +100,52 @@ void compare_text(const std::vector<base::TokenId>& tokens, Comparison& sum) {
     }
 }
 
-TEST(Quality, DefaultSettingsStayCloseToTheOracle) {
+struct Distance {
+    double mean_kl = 0, top1_agreement = 0, perplexity_change = 0;
+};
+
+// Of settings from the oracle, over all texts.
+Distance distance_of(const TinyModelOptions& options) {
     Comparison sum;
     for (const char* name : {"english.txt", "code.txt"}) {
         const std::vector<base::TokenId> tokens = encode_file(name);
-        compare_text(tokens, sum);
+        compare_text(tokens, options, sum);
     }
-    ASSERT_GE(sum.rows, 2000);
-    const double mean_kl = sum.kl / static_cast<double>(sum.rows);
-    const double agreement = static_cast<double>(sum.same_top) / static_cast<double>(sum.rows);
-    const double scored = static_cast<double>(sum.scored);
-    const double change = std::exp((sum.default_nll - sum.oracle_nll) / scored) - 1;
+    EXPECT_GE(sum.rows, 2000);
+    const auto rows = static_cast<double>(sum.rows);
+    const auto scored = static_cast<double>(sum.scored);
+    const Distance distance{
+        .mean_kl = sum.kl / rows,
+        .top1_agreement = static_cast<double>(sum.same_top) / rows,
+        .perplexity_change = std::exp((sum.default_nll - sum.oracle_nll) / scored) - 1};
     std::printf("%lld tokens: mean KL %.5f, top-1 agreement %.4f, perplexity %.4f against %.4f\n",
-                static_cast<long long>(sum.rows), mean_kl, agreement,
+                static_cast<long long>(sum.rows), distance.mean_kl, distance.top1_agreement,
                 std::exp(sum.default_nll / scored), std::exp(sum.oracle_nll / scored));
-    EXPECT_LE(mean_kl, kMaxMeanKl);
-    EXPECT_GT(agreement, kMinTop1Agreement);
-    EXPECT_LE(std::abs(change), kMaxPerplexityChange);
+    return distance;
+}
+
+void expect_close(const Distance& distance) {
+    EXPECT_LE(distance.mean_kl, kMaxMeanKl);
+    EXPECT_GT(distance.top1_agreement, kMinTop1Agreement);
+    EXPECT_LE(std::abs(distance.perplexity_change), kMaxPerplexityChange);
+}
+
+TEST(Quality, DefaultSettingsStayCloseToTheOracle) {
+    expect_close(distance_of(settings(false, 0)));
+}
+
+TEST(Quality, Int8KvStaysWithinTheBoundsOfTheDefault) {
+    TinyModelOptions options = settings(false, 0);
+    options.kv = kernels::KvDType::kInt8;
+    expect_close(distance_of(options));
+}
+
+TEST(Quality, Int8KvAloneCostsLittle) {
+    TinyModelOptions options = settings(true, 0);
+    options.kv = kernels::KvDType::kInt8;
+    const Distance distance = distance_of(options);
+    EXPECT_LE(distance.mean_kl, kMaxInt8KvMeanKl);
+    EXPECT_LE(std::abs(distance.perplexity_change), kMaxInt8KvPerplexityChange);
 }
 
 TEST(Quality, TheOracleHasTheReferencesPerplexity) {
