@@ -34,12 +34,7 @@ struct Sequence {
     [[nodiscard]] bool is_resumed() const { return num_preemptions > 0; }
 };
 
-// The first block that position `position` and those after it still read, for a group's window.
-[[nodiscard]] constexpr std::int64_t first_block_needed(std::int64_t position,
-                                                        std::int64_t window) {
-    if (window == 0 || position < window) return 0;
-    return (position - window + 1) / kv::kBlockTokens;
-}
+using kv::first_block_needed;
 
 // Blocks that one sequence of `tokens` positions needs in order to advance at all.
 [[nodiscard]] constexpr std::int64_t blocks_to_advance(std::int64_t tokens, std::int64_t window) {

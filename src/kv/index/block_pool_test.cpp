@@ -112,6 +112,48 @@ TEST(BlockPool, RandomUseKeepsTheBooks) {
     pool.check_invariants();
 }
 
+TEST(BlockPool, AKeptBlockIsCachedUntilItIsForgotten) {
+    BlockPool pool(4);
+    BlockHandle first = *pool.take();
+    BlockHandle second = *pool.take();
+    pool.keep(first.id());
+    const BlockId id = first.id();
+    first.reset();
+    second.reset();
+    EXPECT_EQ(pool.num_free(), 3);
+    EXPECT_EQ(pool.num_cached(), 1);
+    EXPECT_EQ(pool.num_used(), 0);
+    EXPECT_EQ(pool.first_cached(), id);
+    EXPECT_DEATH((void)pool.take(id), "the block is not free");
+    first = pool.share(id);
+    EXPECT_EQ(pool.num_cached(), 0);
+    EXPECT_EQ(pool.num_used(), 1);
+    first.reset();
+    pool.forget(id);
+    EXPECT_EQ(pool.num_free(), 4);
+    pool.check_invariants();
+}
+
+TEST(BlockPool, ShowsCachedBlocksInTheOrderOfTheirLastUseTheReusedOnesLast) {
+    BlockPool pool(6);
+    std::vector<BlockHandle> handles;
+    for (int i = 0; i < 5; ++i) {
+        handles.push_back(*pool.take());
+        pool.keep(handles.back().id());
+    }
+    pool.mark_reused(BlockId(1));
+    for (const std::size_t i : {1U, 4U, 0U, 3U, 2U}) handles[i].reset();
+    std::vector<std::int32_t> order;
+    for (auto id = pool.first_cached(); id; id = pool.next_cached(*id)) order.push_back(id->value);
+    EXPECT_EQ(order, (std::vector<std::int32_t>{4, 0, 3, 2, 1}));
+    pool.touch(BlockId(4));
+    EXPECT_EQ(pool.first_cached(), BlockId(0));
+    // Reused ones take three quarters at most; the oldest of them goes behind the others.
+    for (const std::int32_t id : {4, 0, 3, 2}) pool.mark_reused(BlockId(id));
+    EXPECT_EQ(pool.first_cached(), BlockId(1));
+    pool.check_invariants();
+}
+
 TEST(BlockPool, AHandleThatOutlivesItsPoolIsCaught) {
     EXPECT_DEATH(
         {

@@ -23,6 +23,23 @@ void BlockTable::append(BlockHandle block) {
     held_.push_back(std::move(block));
 }
 
+void BlockTable::start_at(std::int64_t index) {
+    CHECK(num_blocks() == 0, "the table is not empty");
+    num_dropped_ = index;
+}
+
+void BlockTable::replace(std::int64_t index, BlockHandle block) {
+    CHECK(index >= num_dropped_ && index < num_blocks(), "the table holds no block at this index");
+    held_[static_cast<std::size_t>(index - num_dropped_)] = std::move(block);
+}
+
+BlockTable BlockTable::fork(BlockPool& pool) const {
+    BlockTable copy;
+    copy.num_dropped_ = num_dropped_;
+    for (const BlockHandle& block : held_) copy.held_.push_back(pool.share(block));
+    return copy;
+}
+
 void BlockTable::drop_before(std::int64_t first) {
     CHECK(first <= num_blocks(), "blocks are dropped beyond the table's end");
     while (num_dropped_ < first) {

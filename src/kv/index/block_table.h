@@ -25,6 +25,13 @@ class BlockTable final {
     BlockTable& operator=(const BlockTable&) = delete;
 
     void append(BlockHandle block);
+    // An empty table begins at that index, as one whose front fell away. REQUIRES: no blocks yet
+    void start_at(std::int64_t index);
+    // Another block with the same content takes this one's place. REQUIRES: as at()
+    void replace(std::int64_t index, BlockHandle block);
+    // The same blocks once more, for a sequence that goes on from the same tokens. Whoever writes
+    // to the last one, if it is not full, must have a copy of its own first.
+    [[nodiscard]] BlockTable fork(BlockPool& pool) const;
     // Gives back the blocks with an index below `first`. REQUIRES: first <= num_blocks()
     void drop_before(std::int64_t first);
     // Empty again, as a new table. The last block is given back first.

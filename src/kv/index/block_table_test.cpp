@@ -51,5 +51,32 @@ TEST(BlockTable, MovesLeaveAnEmptyTable) {
     EXPECT_EQ(third.at(1).value, 1);
 }
 
+TEST(BlockTable, AForkSharesEveryBlockAndACopyTakesTheLastOnesPlace) {
+    BlockPool pool(4);
+    BlockTable table;
+    for (int i = 0; i < 3; ++i) table.append(*pool.take());
+    table.drop_before(1);
+    {
+        BlockTable fork = table.fork(pool);
+        EXPECT_EQ(fork.num_dropped(), 1);
+        EXPECT_EQ(fork.at(2), table.at(2));
+        EXPECT_EQ(pool.num_references(table.at(2)), 2);
+        fork.replace(2, *pool.take());  // the copy, before it writes
+        EXPECT_NE(fork.at(2), table.at(2));
+        EXPECT_EQ(pool.num_references(table.at(2)), 1);
+        EXPECT_EQ(pool.num_references(table.at(1)), 2);
+    }
+    EXPECT_EQ(pool.num_used(), 2);
+}
+
+TEST(BlockTable, CanStartAtAnIndex) {
+    BlockPool pool(1);
+    BlockTable table;
+    table.start_at(7);
+    table.append(*pool.take());
+    EXPECT_EQ(table.num_blocks(), 8);
+    EXPECT_EQ(table.at(7), base::BlockId(0));
+}
+
 }  // namespace
 }  // namespace pagoda::kv
