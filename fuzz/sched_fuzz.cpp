@@ -1,5 +1,6 @@
-// Any order of submissions, cancellations, errors and steps over any small configuration: the fake
-// executor checks every plan, the scheduler its invariants after each step, and everything drains.
+// Any order of submissions, cancellations, errors, resets and steps over any small configuration,
+// with prompts that begin alike: the fake executor checks every plan and what each block holds, the
+// scheduler its invariants after each step, and everything drains.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,6 +8,7 @@
 
 #include "base/check.h"
 #include "sched/fake_executor_for_test.h"
+#include "sched/prompts_for_test.h"
 #include "sched/scheduler.h"
 
 namespace {
@@ -42,13 +44,21 @@ sched::SchedulerConfig read_config(Bytes& bytes) {
     config.groups.push_back({bytes.number(1, 12), 0});
     if (bytes.number(0, 1) == 1)
         config.groups.push_back({bytes.number(1, 12), bytes.number(1, 100)});
+    if (bytes.number(0, 3) > 0)
+        config.prefix_hasher =
+            std::make_shared<const pagoda::kv::PrefixHasher>(pagoda::base::HashKey({}));
     return config;
 }
 
 class Session {
   public:
-    explicit Session(const sched::SchedulerConfig& config)
-        : scheduler_(config), executor_(config) {}
+    Session(const sched::SchedulerConfig& config, Bytes& bytes)
+        : has_cache_(config.prefix_hasher != nullptr),
+          scheduler_(config),
+          executor_(config),
+          prompts_(config.prefix_hasher, [&bytes](std::int64_t low, std::int64_t high) {
+              return bytes.number(low, high);
+          }) {}
 
     void submit(Bytes& bytes) {
         sched::SequenceSpec spec;
@@ -59,6 +69,9 @@ class Session {
         spec.priority = static_cast<std::int32_t>(bytes.number(-2, 2));
         spec.max_step_tokens = bytes.number(0, 1) * bytes.number(1, 40);
         const std::int64_t num_outputs = bytes.number(1, 250);
+        if (has_cache_ && bytes.number(0, 7) > 0)
+            spec.prefix = prompts_.next(spec.num_prompt_tokens);
+        spec.computes_whole_prompt = bytes.number(0, 7) == 0;
         if (!scheduler_.submit({&spec, 1}, now_).ok()) return;
         executor_.add(spec, num_outputs);
         ++num_submitted_;
@@ -66,6 +79,11 @@ class Session {
 
     void cancel(Bytes& bytes) {
         scheduler_.cancel(SeqId(static_cast<std::uint64_t>(bytes.number(0, 255))));
+        scheduler_.check_invariants();
+    }
+
+    void reset() {
+        scheduler_.reset_prefix_cache();
         scheduler_.check_invariants();
     }
 
@@ -80,6 +98,9 @@ class Session {
         if (failing < std::ssize(result.sequences)) {
             result.sequences[static_cast<std::size_t>(failing)].finish =
                 sched::FinishReason::kError;
+        }
+        for (const sched::SequenceResult& part : result.sequences) {
+            if (has_cache_ && part.finish) prompts_.remember(executor_.tokens(part.seq));
         }
         scheduler_.commit(plan, result);
         scheduler_.check_invariants();
@@ -96,8 +117,10 @@ class Session {
     }
 
   private:
+    const bool has_cache_;
     sched::Scheduler scheduler_;
     sched::FakeExecutor executor_;
+    sched::PromptSource prompts_;
     pagoda::base::TimePoint now_{};
     std::uint64_t num_submitted_ = 0;
 };
@@ -107,7 +130,7 @@ class Session {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     Bytes bytes({data, size});
     const sched::SchedulerConfig config = read_config(bytes);
-    Session session(config);
+    Session session(config, bytes);
     while (!bytes.empty()) {
         switch (bytes.number(0, 7)) {
             case 0:
@@ -119,6 +142,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                 break;
             case 3:
                 session.step(bytes.number(0, 9));
+                if (bytes.number(0, 15) == 0) session.reset();
                 break;
             default:
                 session.step(1'000'000);

@@ -83,7 +83,7 @@ std::int64_t FutureDemand::peak_with(Item candidate) const {
     std::int64_t count = 0;
     std::int64_t tokens = 0;
     const auto visit = [&](const Item& item) {
-        tokens += item.tokens;
+        tokens += item.tokens - item.shared;
         ++count;
         // Each sequence's last block is half full on average.
         const std::int64_t rounding = (count - 1) * (kv::kBlockTokens / 2);

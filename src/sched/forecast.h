@@ -44,6 +44,7 @@ class FutureDemand final {
     struct Item {
         std::int64_t tokens = 0;     // known so far
         std::int64_t remaining = 0;  // forecast
+        std::int64_t shared = 0;     // of `tokens`, those in blocks that a longer item counts
     };
     void add(Item item);
     [[nodiscard]] std::int64_t peak_with(Item candidate) const;

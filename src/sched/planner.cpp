@@ -20,8 +20,13 @@ constexpr std::int64_t kMaxPassed = 64;
 
 Planner::Planner(const PlannerInput& input) : input_(input), num_kept_(input.running.size()) {
     for (const kv::BlockPool& pool : input.pools) {
-        free_.push_back({pool, pool.first_free(), pool.num_free(), {}, 0});
+        free_.push_back({.pool = pool,
+                         .next_free = pool.first_free(),
+                         .num_free = pool.num_free(),
+                         .next_cached = pool.first_cached(),
+                         .num_cached = pool.num_cached()});
     }
+    taken_.resize(free_.size());
     plan_.step = input.step;
     plan_.ended.assign(input.ended.begin(), input.ended.end());
 }
@@ -35,15 +40,45 @@ StepPlan Planner::plan() {
     return std::move(plan_);
 }
 
-base::BlockId Planner::FreeBlocks::take() {
-    if (!given_back.empty()) {
-        const base::BlockId block = given_back.back();
-        given_back.pop_back();
-        return block;
+Planner::FreeBlocks::Taken Planner::FreeBlocks::take() {
+    if (num_free > 0) {
+        const base::BlockId block = *next_free;
+        next_free = pool.next_free(block);
+        --num_free;
+        return {block, true};
     }
-    const base::BlockId block = *next;
-    next = pool.next_free(block);
-    --num_in_pool;
+    if (num_cached > 0) {
+        while (claimed.contains(*next_cached)) next_cached = pool.next_cached(*next_cached);
+        const base::BlockId block = *next_cached;
+        next_cached = pool.next_cached(block);
+        --num_cached;
+        return {block, false};
+    }
+    const base::BlockId block = given_back.front();
+    given_back.pop_front();
+    return {block, false};
+}
+
+void Planner::FreeBlocks::claim(base::BlockId id) {
+    if (!can_claim(id)) return;
+    claimed.insert(id);
+    --num_cached;
+}
+
+// From the end, so that no block goes before those that follow it.
+void Planner::FreeBlocks::give_back(const kv::BlockTable& table) {
+    for (std::int64_t i = table.num_blocks(); i-- > table.num_dropped();) {
+        const base::BlockId id = table.at(i);
+        if (++num_dropped[id] == pool.num_references(id)) given_back.push_back(id);
+    }
+}
+
+base::BlockId Planner::take_block(std::size_t group) {
+    const auto [block, was_free] = free_[group].take();
+    if (!was_free && input_.config.prefix_hasher != nullptr) {
+        plan_.evicted.push_back({static_cast<std::int32_t>(group), block});
+        taken_[group].insert(block);
+    }
     return block;
 }
 
@@ -84,12 +119,8 @@ void Planner::preempt_last() {
         speak_for(victim, -1);
         ++prefill_budget_;
     }
-    for (std::size_t group = 0; group < free_.size(); ++group) {
-        const kv::BlockTable& table = victim.tables[group];
-        for (std::int64_t i = table.num_dropped(); i < table.num_blocks(); ++i) {
-            free_[group].given_back.push_back(table.at(i));
-        }
-    }
+    for (std::size_t group = 0; group < free_.size(); ++group)
+        free_[group].give_back(victim.tables[group]);
     plan_.preempted.push_back(victim.spec.seq);
     is_short_of_blocks_ = true;
 }
@@ -102,13 +133,10 @@ void Planner::plan_admissions() {
     while (num_running < max_running && prefill_budget_ > 0) {
         const Sequence* const sequence = order->next();
         if (sequence == nullptr) break;
-        if (demand_.empty()) {
-            for (const Sequence* running : input_.running) demand_.add(demand_of(*running));
-        }
-        if (may_start(*sequence)) {
-            demand_.add(demand_of(*sequence));
-            schedule(*sequence,
-                     tokens_that_fit(*sequence, wanted_tokens(*sequence), Claims::kRespect));
+        if (demand_.empty()) add_running_demand();
+        if (const std::optional<Start> begun = may_start(*sequence)) {
+            demand_.add(begun->demand);
+            start(*sequence, *begun);
             order->admitted();
             ++num_running;
             record_passed_over();
@@ -120,10 +148,81 @@ void Planner::plan_admissions() {
     }
 }
 
-bool Planner::may_start(const Sequence& sequence) const {
-    if (tokens_that_fit(sequence, 1, Claims::kRespect) == 0) return false;
+std::optional<Planner::Start> Planner::may_start(const Sequence& sequence) const {
+    // At least one block is written to.
+    for (const FreeBlocks& group : free_) {
+        if (group.count() - group.num_spoken_for < 1) return std::nullopt;
+    }
+    Start start;
+    start.match = find_prefix(sequence);
+    start.num_tokens = tokens_that_fit_after(sequence, start.match);
+    if (start.num_tokens == 0 && start.match.num_copied > 0) {
+        // Where one block is left, the copy's source may be the very one to write to.
+        start.match.drop_copy();
+        start.num_tokens = tokens_that_fit_after(sequence, start.match);
+    }
+    if (start.num_tokens == 0) return std::nullopt;
+    start.demand = demand_of(sequence);
+    start.demand.shared = tokens_in_use(start.match);
     // Alone, it fits: submit() saw to that.
-    return demand_.empty() || demand_fits(demand_of(sequence));
+    if (!demand_.empty() && !demand_fits(start.demand)) return std::nullopt;
+    return start;
+}
+
+kv::PrefixMatch Planner::find_prefix(const Sequence& sequence) const {
+    kv::PrefixMatch nothing;
+    nothing.groups.resize(free_.size());
+    if (!sequence.chain) return nothing;
+    std::int64_t most = sequence.num_total - 1;
+    if (sequence.spec.computes_whole_prompt) most = std::min(most, sequence.max_computed);
+    if (most < kv::kBlockTokens / 2) return nothing;
+    return input_.index.match(*sequence.chain, most, taken_);
+}
+
+// Of a sequence that would start with that match, within the budget.
+std::int64_t Planner::tokens_that_fit_after(const Sequence& sequence,
+                                            const kv::PrefixMatch& match) const {
+    std::int64_t tokens = std::min(sequence.num_total - match.num_tokens(), prefill_budget_);
+    if (sequence.spec.max_step_tokens > 0) tokens = std::min(tokens, sequence.spec.max_step_tokens);
+    for (std::size_t group = 0; group < free_.size(); ++group) {
+        const FreeBlocks& free = free_[group];
+        std::int64_t available = free.count() - free.num_spoken_for;
+        for (const base::BlockId id : match.groups[group].blocks)
+            available -= free.can_claim(id) ? 1 : 0;
+        if (match.num_copied > 0 && free.can_claim(match.copied_from[group])) --available;
+        const std::int64_t blocks = match.num_blocks + std::max<std::int64_t>(available, 0);
+        tokens = std::min(tokens, blocks * kv::kBlockTokens - match.num_tokens());
+    }
+    return std::max<std::int64_t>(tokens, 0);
+}
+
+void Planner::start(const Sequence& sequence, const Start& start) {
+    const kv::PrefixMatch& match = start.match;
+    SequencePlan part;
+    part.seq = sequence.spec.seq;
+    part.first_position = match.num_tokens();
+    part.num_tokens = start.num_tokens;
+    part.is_sampled = part.first_position + part.num_tokens == sequence.num_total;
+    part.is_restart = true;
+    const bool is_hit = part.first_position > 0;
+    for (std::size_t group = 0; group < free_.size(); ++group) {
+        for (const base::BlockId id : match.groups[group].blocks) free_[group].claim(id);
+        if (match.num_copied > 0) free_[group].claim(match.copied_from[group]);
+        if (is_hit)
+            part.cached.push_back({match.groups[group].first_index, match.groups[group].blocks});
+    }
+    const std::int64_t end = kv::blocks_for(part.first_position + part.num_tokens);
+    for (std::size_t group = 0; group < free_.size(); ++group) {
+        const auto number = static_cast<std::int32_t>(group);
+        for (std::int64_t i = match.num_blocks; i < end; ++i) {
+            part.new_blocks.push_back({number, take_block(group)});
+            if (i == match.num_blocks && match.num_copied > 0)
+                part.copies.push_back(
+                    {number, match.copied_from[group], part.new_blocks.back().block});
+        }
+    }
+    prefill_budget_ -= part.num_tokens;
+    prefill_rows_.push_back(std::move(part));
 }
 
 void Planner::record_passed_over() {
@@ -140,7 +239,7 @@ void Planner::record_passed_over() {
 }
 
 std::int64_t Planner::wanted_tokens(const Sequence& sequence) const {
-    if (sequence.is_running && decodes(sequence)) return 1;
+    if (decodes(sequence)) return 1;
     std::int64_t tokens = std::min(sequence.num_behind(), prefill_budget_);
     if (sequence.spec.max_step_tokens > 0) {
         tokens = std::min(tokens, sequence.spec.max_step_tokens);
@@ -174,14 +273,14 @@ void Planner::schedule(const Sequence& sequence, std::int64_t num_tokens) {
     part.first_position = sequence.num_computed;
     part.num_tokens = num_tokens;
     part.is_sampled = num_tokens == sequence.num_behind();
-    part.is_restart = !sequence.is_running;
+    part.replaced = sequence.replaced;
     const std::int64_t end = kv::blocks_for(sequence.num_computed + num_tokens);
     for (std::size_t group = 0; group < free_.size(); ++group) {
         for (std::int64_t i = sequence.tables[group].num_blocks(); i < end; ++i) {
-            part.new_blocks.push_back({static_cast<std::int32_t>(group), free_[group].take()});
+            part.new_blocks.push_back({static_cast<std::int32_t>(group), take_block(group)});
         }
     }
-    if (sequence.is_running && decodes(sequence)) {
+    if (decodes(sequence)) {
         decode_rows_.push_back(std::move(part));
     } else {
         prefill_budget_ -= num_tokens;
@@ -195,7 +294,44 @@ FutureDemand::Item Planner::demand_of(const Sequence& sequence) const {
     std::int64_t remaining = input_.forecast.remaining(sequence.num_outputs());
     // Each preemption shows that too little was set aside.
     for (std::int32_t i = 0; i < sequence.num_preemptions && remaining < most; ++i) remaining *= 2;
-    return {sequence.num_total, std::min(remaining, most)};
+    return {.tokens = sequence.num_total, .remaining = std::min(remaining, most)};
+}
+
+// A block that several hold is given back when the last of them ends: it counts for the one that is
+// expected to run longest.
+void Planner::add_running_demand() {
+    std::vector<std::pair<FutureDemand::Item, const Sequence*>> items;
+    for (const Sequence* sequence : input_.running)
+        items.emplace_back(demand_of(*sequence), sequence);
+    std::stable_sort(items.begin(), items.end(), [](const auto& a, const auto& b) {
+        return a.first.remaining > b.first.remaining;
+    });
+    std::size_t group = 0;
+    while (group < free_.size() && input_.config.groups[group].window != 0) ++group;
+    std::unordered_set<base::BlockId> counted;
+    for (auto& [item, sequence] : items) {
+        if (group < free_.size()) {
+            // Who shares a block shares all before it.
+            const kv::BlockTable& table = sequence->tables[group];
+            for (std::int64_t i = 0; i < table.num_blocks(); ++i) {
+                if (free_[group].pool.num_references(table.at(i)) == 1) break;
+                if (!counted.insert(table.at(i)).second) item.shared += kv::kBlockTokens;
+            }
+        }
+        demand_.add(item);
+    }
+}
+
+// Of a match, the tokens in blocks that sequences hold which run, or start in this plan.
+std::int64_t Planner::tokens_in_use(const kv::PrefixMatch& match) const {
+    for (std::size_t group = 0; group < free_.size(); ++group) {
+        if (input_.config.groups[group].window != 0) continue;
+        std::int64_t tokens = 0;
+        for (const base::BlockId id : match.groups[group].blocks)
+            tokens += free_[group].can_claim(id) ? 0 : kv::kBlockTokens;
+        return tokens;
+    }
+    return 0;
 }
 
 bool Planner::demand_fits(const FutureDemand::Item& candidate) const {

@@ -7,9 +7,12 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "kv/index/block_pool.h"
+#include "kv/index/prefix_index.h"
 #include "sched/forecast.h"
 #include "sched/policy/policy.h"
 #include "sched/sequence.h"
@@ -18,7 +21,8 @@ namespace pagoda::sched {
 
 struct PlannerInput {
     const SchedulerConfig& config;
-    const std::deque<kv::BlockPool>& pools;    // by group
+    const std::deque<kv::BlockPool>& pools;  // by group
+    const kv::PrefixIndex& index;
     std::span<const Sequence* const> running;  // by rank
     std::span<const base::SeqId> ended;
     const Policy& policy;
@@ -32,24 +36,51 @@ class Planner final {
     [[nodiscard]] StepPlan plan();
 
   private:
-    // The free blocks of one group, as this plan would use them up.
+    // The blocks of one group that can be had, as this plan would use them up: free ones, then
+    // cached ones, then those of sequences that this plan preempts.
     struct FreeBlocks {
         const kv::BlockPool& pool;
-        std::optional<base::BlockId> next;      // of the pool's own free list
-        std::int64_t num_in_pool = 0;           // from `next` on
-        std::vector<base::BlockId> given_back;  // by sequences that this plan preempts
+        std::optional<base::BlockId> next_free;  // of the pool's own list
+        std::int64_t num_free = 0;               // from there on
+        std::optional<base::BlockId> next_cached;
+        std::int64_t num_cached = 0;                // from there on, without claimed ones
+        std::unordered_set<base::BlockId> claimed;  // cached, wanted by a sequence that starts
+        std::deque<base::BlockId> given_back;
+        std::unordered_map<base::BlockId, std::int32_t> num_dropped;  // references, by preemption
         // Blocks that decoding sequences later in the order must get: prefill leaves them alone.
         std::int64_t num_spoken_for = 0;
 
-        [[nodiscard]] std::int64_t count() const { return num_in_pool + std::ssize(given_back); }
-        [[nodiscard]] base::BlockId take();
+        [[nodiscard]] std::int64_t count() const {
+            return num_free + num_cached + std::ssize(given_back);
+        }
+        [[nodiscard]] bool can_claim(base::BlockId id) const {
+            return pool.is_cached(id) && !claimed.contains(id);
+        }
+        void claim(base::BlockId id);
+        void give_back(const kv::BlockTable& table);
+        struct Taken {
+            base::BlockId block;
+            bool was_free = false;
+        };
+        [[nodiscard]] Taken take();
+    };
+    // What a sequence that may start begins with.
+    struct Start {
+        kv::PrefixMatch match;
+        std::int64_t num_tokens = 0;  // to compute after it
+        FutureDemand::Item demand;
     };
 
     void plan_running();
     void plan_one_running(std::size_t index);
     void preempt_last();
     void plan_admissions();
-    [[nodiscard]] bool may_start(const Sequence& sequence) const;
+    [[nodiscard]] std::optional<Start> may_start(const Sequence& sequence) const;
+    [[nodiscard]] kv::PrefixMatch find_prefix(const Sequence& sequence) const;
+    [[nodiscard]] std::int64_t tokens_that_fit_after(const Sequence& sequence,
+                                                     const kv::PrefixMatch& match) const;
+    void start(const Sequence& sequence, const Start& start);
+    [[nodiscard]] base::BlockId take_block(std::size_t group);
     void record_passed_over();
 
     [[nodiscard]] bool decodes(const Sequence& sequence) const {
@@ -63,10 +94,13 @@ class Planner final {
     void speak_for(const Sequence& sequence, std::int64_t sign);
     void schedule(const Sequence& sequence, std::int64_t num_tokens);
     [[nodiscard]] FutureDemand::Item demand_of(const Sequence& sequence) const;
+    void add_running_demand();
+    [[nodiscard]] std::int64_t tokens_in_use(const kv::PrefixMatch& match) const;
     [[nodiscard]] bool demand_fits(const FutureDemand::Item& candidate) const;
 
     const PlannerInput& input_;
     std::vector<FreeBlocks> free_;
+    kv::TakenBlocks taken_;            // of the cache, by this plan
     std::size_t num_kept_;             // running sequences that are not preempted
     std::int64_t prefill_budget_ = 0;  // tokens left beside those of decoding sequences
     bool is_short_of_blocks_ = false;

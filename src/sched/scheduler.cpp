@@ -78,7 +78,12 @@ struct Scheduler::Impl {
     explicit Impl(SchedulerConfig given) : config(std::move(given)), policy(make_policy(config)) {
         const base::Status status = validate(config);
         CHECK(status.ok(), status.error().message);
-        for (const KvGroupSpec& group : config.groups) pools.emplace_back(group.num_blocks);
+        std::vector<std::int64_t> windows;
+        for (const KvGroupSpec& group : config.groups) {
+            pools.emplace_back(group.num_blocks);
+            windows.push_back(group.window);
+        }
+        index.emplace(pools, std::move(windows));
     }
 
     void add(const SequenceSpec& spec, base::TimePoint now);
@@ -86,13 +91,20 @@ struct Scheduler::Impl {
     void preempt(Sequence& sequence);
     void start(Sequence& sequence);
     void stop_running(const Sequence& sequence);
+    void take_cached(const SequencePlan& part);
+    void evict(const NewBlock& evicted);
     void advance(const SequencePlan& part);
     void apply(const SequencePlan& part, const SequenceResult& result);
+    void publish(Sequence& sequence);
+    void publish_next_block(Sequence& sequence);
+    void drop_out_of_window(Sequence& sequence);
+    void release_blocks(Sequence& sequence);
     void end(SeqId seq);
     void check_sequence(const Sequence& sequence) const;
 
     SchedulerConfig config;
     std::deque<kv::BlockPool> pools;  // by group; declared before the tables that point to them
+    std::optional<kv::PrefixIndex> index;  // outlives the sequences' cursors
     std::unique_ptr<Policy> policy;
     OutputForecast forecast;
     std::unordered_map<SeqId, std::unique_ptr<Sequence>> sequences;
@@ -104,6 +116,8 @@ struct Scheduler::Impl {
     std::uint64_t num_preemptions = 0;
     std::uint64_t num_computed = 0;
     std::uint64_t num_recomputed = 0;
+    std::uint64_t num_cached = 0;
+    std::uint64_t num_evicted = 0;
 };
 
 void Scheduler::Impl::add(const SequenceSpec& spec, base::TimePoint now) {
@@ -112,6 +126,11 @@ void Scheduler::Impl::add(const SequenceSpec& spec, base::TimePoint now) {
     sequence->rank = {policy->rank_key(spec, now), next_ticket++};
     sequence->num_total = spec.num_prompt_tokens;
     sequence->tables.resize(pools.size());
+    if (config.prefix_hasher != nullptr && spec.prefix != nullptr) {
+        CHECK(std::ssize(*spec.prefix->tokens) == spec.num_prompt_tokens,
+              "the prompt's tokens are not as many as it has");
+        sequence->chain.emplace(spec.prefix);
+    }
     policy->enqueue(*sequence);
     const bool is_new = sequences.emplace(spec.seq, std::move(sequence)).second;
     CHECK(is_new, "a sequence id was submitted twice");
@@ -133,7 +152,7 @@ void Scheduler::Impl::stop_running(const Sequence& sequence) {
 
 void Scheduler::Impl::preempt(Sequence& sequence) {
     stop_running(sequence);
-    for (kv::BlockTable& table : sequence.tables) table.clear();
+    release_blocks(sequence);
     sequence.is_running = false;
     sequence.num_computed = 0;
     sequence.num_passed = 0;
@@ -153,11 +172,40 @@ void Scheduler::Impl::start(Sequence& sequence) {
     running.insert(std::upper_bound(running.begin(), running.end(), &sequence, by_rank), &sequence);
 }
 
+// The references come before anything is evicted, so that nothing of what was found is.
+void Scheduler::Impl::take_cached(const SequencePlan& part) {
+    Sequence& sequence = find(part.seq);
+    CHECK(!sequence.is_running, "the plan is not of this state");
+    kv::PrefixMatch match;
+    match.num_blocks = part.first_position / kv::kBlockTokens;
+    match.num_copied = part.first_position % kv::kBlockTokens;
+    for (const BlockCopy& copy : part.copies) match.copied_from.push_back(copy.from);
+    for (std::size_t group = 0; group < part.cached.size(); ++group) {
+        sequence.tables[group].start_at(part.cached[group].first_index);
+        for (const base::BlockId id : part.cached[group].blocks)
+            sequence.tables[group].append(pools[group].share(id));
+    }
+    if (sequence.chain) sequence.cursor = index->start(*sequence.chain, match);
+    sequence.num_computed = part.first_position;
+    sequence.max_computed = std::max(sequence.max_computed, part.first_position);
+    num_cached += static_cast<std::uint64_t>(part.first_position);
+    start(sequence);
+}
+
+// A preempted sequence's last block is cached or free, and what one group lost another may have
+// lost with it.
+void Scheduler::Impl::evict(const NewBlock& evicted) {
+    const auto group = static_cast<std::size_t>(evicted.group);
+    if (!pools[group].is_cached(evicted.block)) return;
+    index->evict(group, evicted.block);
+    ++num_evicted;
+}
+
 void Scheduler::Impl::advance(const SequencePlan& part) {
     Sequence& sequence = find(part.seq);
-    CHECK(part.is_restart == !sequence.is_running && part.first_position == sequence.num_computed,
+    CHECK(sequence.is_running && part.first_position == sequence.num_computed,
           "the plan is not of this state");
-    if (part.is_restart) start(sequence);
+    sequence.replaced.clear();
     for (const NewBlock& added : part.new_blocks) {
         const auto group = static_cast<std::size_t>(added.group);
         sequence.tables[group].append(pools[group].take(added.block));
@@ -168,11 +216,52 @@ void Scheduler::Impl::advance(const SequencePlan& part) {
         std::max<std::int64_t>(std::min(end, sequence.max_computed) - part.first_position, 0));
     sequence.num_computed = end;
     sequence.max_computed = std::max(sequence.max_computed, end);
+}
+
+void Scheduler::Impl::publish_next_block(Sequence& sequence) {
+    const std::int64_t at = sequence.cursor.num_blocks();
+    std::vector<std::optional<base::BlockId>> blocks(pools.size());
+    for (std::size_t group = 0; group < pools.size(); ++group) {
+        const kv::BlockTable& table = sequence.tables[group];
+        if (at >= table.num_dropped()) blocks[group] = table.at(at);
+    }
+    for (const auto& [group, block] : index->publish(sequence.cursor, *sequence.chain, blocks)) {
+        const auto number = static_cast<std::size_t>(group);
+        sequence.tables[number].replace(at, pools[number].share(block));
+        sequence.replaced.push_back({group, at, block});
+    }
+}
+
+void Scheduler::Impl::publish(Sequence& sequence) {
+    while (sequence.cursor.is_attached() &&
+           (sequence.cursor.num_blocks() + 1) * kv::kBlockTokens <= sequence.num_computed) {
+        publish_next_block(sequence);
+    }
+}
+
+void Scheduler::Impl::drop_out_of_window(Sequence& sequence) {
     for (std::size_t group = 0; group < pools.size(); ++group) {
         kv::BlockTable& table = sequence.tables[group];
-        const std::int64_t first = first_block_needed(end, config.groups[group].window);
+        const std::int64_t first =
+            first_block_needed(sequence.num_computed, config.groups[group].window);
         table.drop_before(std::min(first, table.num_blocks()));
     }
+}
+
+// Its last, partial block is worth something to who goes on from there.
+void Scheduler::Impl::release_blocks(Sequence& sequence) {
+    if (sequence.cursor.is_attached()) {
+        const std::int64_t at = sequence.cursor.num_blocks();
+        const std::int64_t rest = sequence.num_computed - at * kv::kBlockTokens;
+        std::vector<base::BlockId> blocks;
+        for (const kv::BlockTable& table : sequence.tables) {
+            if (rest > 0) blocks.push_back(table.at(at));
+        }
+        if (rest > 0) index->publish_partial(sequence.cursor, *sequence.chain, rest, blocks);
+    }
+    sequence.cursor.reset();
+    sequence.replaced.clear();
+    for (kv::BlockTable& table : sequence.tables) table.clear();
 }
 
 void Scheduler::Impl::apply(const SequencePlan& part, const SequenceResult& result) {
@@ -181,6 +270,14 @@ void Scheduler::Impl::apply(const SequencePlan& part, const SequenceResult& resu
     CHECK(result.seq == part.seq, "the result's order is not the plan's");
     CHECK(num_tokens <= (part.is_sampled ? 1 : 0), "the result has tokens that were not asked for");
     sequence.num_total += num_tokens;
+    if (sequence.chain) {
+        for (const base::TokenId token : result.tokens)
+            sequence.chain->append(token, *config.prefix_hasher);
+    }
+    // What a step that failed wrote is shown to nobody.
+    if (result.finish == FinishReason::kError) sequence.cursor.reset();
+    publish(sequence);
+    drop_out_of_window(sequence);
     policy->charge_output(sequence, num_tokens);
     if (result.finish) {
         const bool is_whole =
@@ -204,6 +301,7 @@ void Scheduler::Impl::end(SeqId seq) {
         if (!sequence.is_resumed()) --num_never_started;
     }
     policy->forget(sequence);
+    release_blocks(sequence);
     sequences.erase(found);
     ended.push_back(seq);
 }
@@ -246,8 +344,8 @@ void Scheduler::finish(SeqId seq) {
 
 StepPlan Scheduler::plan() const {
     const Impl& state = *impl_;
-    return Planner({state.config, state.pools, state.running, state.ended, *state.policy,
-                    state.forecast, state.step})
+    return Planner({state.config, state.pools, *state.index, state.running, state.ended,
+                    *state.policy, state.forecast, state.step})
         .plan();
 }
 
@@ -259,11 +357,19 @@ void Scheduler::commit(const StepPlan& plan, const StepResult& result) {
     state.ended.clear();
     for (const SeqId seq : plan.preempted) state.preempt(state.find(seq));
     for (const PassedOver& over : plan.passed_over) state.find(over.seq).num_passed += over.by;
+    for (const SequencePlan& part : plan.sequences) {
+        if (part.is_restart) state.take_cached(part);
+    }
+    for (const NewBlock& evicted : plan.evicted) state.evict(evicted);
     for (const SequencePlan& part : plan.sequences) state.advance(part);
     for (std::size_t i = 0; i < plan.sequences.size(); ++i) {
         state.apply(plan.sequences[i], result.sequences[i]);
     }
     ++state.step;
+}
+
+void Scheduler::reset_prefix_cache() {
+    impl_->index->clear();
 }
 
 bool Scheduler::has_work() const {
@@ -278,6 +384,7 @@ SchedulerStats Scheduler::stats() const {
     for (const kv::BlockPool& pool : impl_->pools) {
         stats.num_blocks += pool.num_blocks();
         stats.num_blocks_used += pool.num_used();
+        stats.num_blocks_cached += pool.num_cached();
         const double usage =
             static_cast<double>(pool.num_used()) / static_cast<double>(pool.num_blocks());
         stats.kv_usage = std::max(stats.kv_usage, usage);
@@ -285,11 +392,18 @@ SchedulerStats Scheduler::stats() const {
     stats.num_preemptions = impl_->num_preemptions;
     stats.num_computed_tokens = impl_->num_computed;
     stats.num_recomputed_tokens = impl_->num_recomputed;
+    stats.num_cached_tokens = impl_->num_cached;
+    stats.num_evicted_blocks = impl_->num_evicted;
     return stats;
 }
 
 void Scheduler::Impl::check_sequence(const Sequence& sequence) const {
     CHECK(sequence.num_computed < sequence.num_total, "a sequence has nothing to compute");
+    CHECK(!sequence.chain || sequence.chain->num_tokens() == sequence.num_total,
+          "a sequence's tokens are not as many as it has");
+    CHECK(!sequence.cursor.is_attached() ||
+              sequence.cursor.num_blocks() == sequence.num_computed / kv::kBlockTokens,
+          "what was computed is not published");
     for (std::size_t group = 0; group < pools.size(); ++group) {
         const kv::BlockTable& table = sequence.tables[group];
         CHECK(table.num_blocks() == kv::blocks_for(sequence.num_computed),
@@ -304,7 +418,9 @@ void Scheduler::Impl::check_sequence(const Sequence& sequence) const {
 
 void Scheduler::check_invariants() const {
     const Impl& state = *impl_;
-    std::vector<std::int64_t> held(state.pools.size());
+    std::vector<std::vector<std::int32_t>> held;  // by group and block
+    for (const kv::BlockPool& pool : state.pools)
+        held.emplace_back(static_cast<std::size_t>(pool.num_blocks()));
     std::int64_t num_running = 0;
     std::int64_t num_never_started = 0;
     for (const auto& [seq, sequence] : state.sequences) {
@@ -312,7 +428,9 @@ void Scheduler::check_invariants() const {
         num_running += sequence->is_running ? 1 : 0;
         num_never_started += sequence->is_running || sequence->is_resumed() ? 0 : 1;
         for (std::size_t group = 0; group < held.size(); ++group) {
-            held[group] += sequence->tables[group].num_held();
+            const kv::BlockTable& table = sequence->tables[group];
+            for (std::int64_t i = table.num_dropped(); i < table.num_blocks(); ++i)
+                ++held[group][static_cast<std::size_t>(table.at(i).value)];
         }
     }
     CHECK(num_running == std::ssize(state.running), "the running list and the flags disagree");
@@ -323,8 +441,12 @@ void Scheduler::check_invariants() const {
           "the running list is out of order");
     for (std::size_t group = 0; group < held.size(); ++group) {
         state.pools[group].check_invariants();
-        CHECK(state.pools[group].num_used() == held[group], "a block is in no table, or in two");
+        for (std::int32_t id = 0; id < state.pools[group].num_blocks(); ++id)
+            CHECK(state.pools[group].num_references(base::BlockId(id)) ==
+                      held[group][static_cast<std::size_t>(id)],
+                  "a block's references are not the tables that have it");
     }
+    state.index->check_invariants();
 }
 
 }  // namespace pagoda::sched

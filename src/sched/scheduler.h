@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "kv/index/token_chain.h"
 #include "sched/step_plan.h"
 
 namespace pagoda::sched {
@@ -38,6 +39,9 @@ struct SchedulerConfig {
     // With kPriority: so much waiting makes up for one class.
     base::Duration priority_aging = std::chrono::seconds(30);
     std::vector<KvGroupSpec> groups;
+    // What hashed the prompts of the sequences that use the prefix cache, for their outputs; none:
+    // no prefix cache. Owners: the scheduler and whoever makes the PromptKeys.
+    std::shared_ptr<const kv::PrefixHasher> prefix_hasher;
 };
 // Errors name key, value and limit.
 [[nodiscard]] base::Status validate(const SchedulerConfig& config);
@@ -50,6 +54,11 @@ struct SequenceSpec {
     std::int32_t priority = 0;           // lower runs first, as in vLLM
     // Tokens of one step, at most (0: the budget alone): prompts whose every row needs logits.
     std::int64_t max_step_tokens = 0;
+    // Prompt and scope for the prefix cache; none: this sequence neither reads nor fills it. Tokens
+    // are as many as num_prompt_tokens. Owners: the sequences of the request.
+    std::shared_ptr<const kv::PromptKeys> prefix;
+    // Every row of the prompt is wanted: nothing comes from the cache that it has not computed.
+    bool computes_whole_prompt = false;
 };
 
 // Whether a sequence could run if it were alone: its length and its KV blocks. Pure, any thread.
@@ -60,11 +69,15 @@ struct SchedulerStats {
     std::int64_t num_waiting = 0;    // for their first step
     std::int64_t num_preempted = 0;  // that wait to begin anew
     std::int64_t num_running = 0;
-    std::int64_t num_blocks = 0, num_blocks_used = 0;  // over all groups
-    double kv_usage = 0;                               // the fullest group, 0..1
+    // Over all groups. Cached blocks are held by nobody and make room when it is needed; the rest
+    // is free.
+    std::int64_t num_blocks = 0, num_blocks_used = 0, num_blocks_cached = 0;
+    double kv_usage = 0;  // blocks used in the fullest group, 0..1
     std::uint64_t num_preemptions = 0;
     std::uint64_t num_computed_tokens = 0;    // KV rows written by all steps
     std::uint64_t num_recomputed_tokens = 0;  // of them, those that had been written before
+    std::uint64_t num_cached_tokens = 0;      // KV rows that starting sequences found
+    std::uint64_t num_evicted_blocks = 0;
 };
 
 class Scheduler {
@@ -86,6 +99,8 @@ class Scheduler {
     // As cancel, for a sequence whose output ended outside of a step (a stop string): its length
     // is learnt from, as that of one that a step ended.
     void finish(base::SeqId seq);
+    // Forgets everything cached. Sequences that run keep their blocks, and publish no more of them.
+    void reset_prefix_cache();
 
     // The next step; empty when there is nothing to do, and never without a sequence while one
     // waits or runs. Within the token budget, max_num_seqs and the free blocks; running sequences
@@ -98,7 +113,8 @@ class Scheduler {
     [[nodiscard]] bool has_work() const;
     [[nodiscard]] SchedulerStats stats() const;
 
-    // Every invariant, for tests: blocks are free or in exactly one table, counts add up.
+    // Every invariant, for tests: blocks are free, cached, or referenced once by each table that
+    // has them; counts add up.
     void check_invariants() const;
 
   private:

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "sched/fake_executor_for_test.h"
+#include "sched/prompts_for_test.h"
 #include "sched/sequence.h"
 
 namespace pagoda::sched {
@@ -43,6 +44,7 @@ class Load {
         for (const SequenceResult& part : result.sequences) {
             if (!part.finish) continue;
             EXPECT_EQ(executor_.num_outputs(part.seq), outputs_.at(part.seq));
+            last_said_ = executor_.tokens(part.seq);
             outputs_.erase(part.seq);
             ++num_finished_;
         }
@@ -61,6 +63,9 @@ class Load {
         EXPECT_EQ(executor_.num_known(), 0);
     }
 
+    // All that the sequence that ended last read and said.
+    [[nodiscard]] const std::vector<base::TokenId>& last_said() const { return last_said_; }
+
     [[nodiscard]] double recomputed_share() const {
         const SchedulerStats stats = scheduler_.stats();
         return static_cast<double>(stats.num_recomputed_tokens) /
@@ -74,6 +79,7 @@ class Load {
     base::TimePoint now_{};
     std::unordered_map<SeqId, std::int64_t> outputs_;  // of unfinished sequences
     std::int64_t num_finished_ = 0;
+    std::vector<base::TokenId> last_said_;
 };
 
 SequenceSpec spec(std::uint64_t id, std::int64_t prompt, std::int64_t total) {
@@ -106,33 +112,61 @@ SchedulerConfig random_config(std::mt19937& random) {
     return config;
 }
 
-void run_random_load(unsigned seed) {
+// The scheduler's figures at the end.
+SchedulerStats run_random_load(unsigned seed, bool is_cached) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
-    const SchedulerConfig config = random_config(random);
+    SchedulerConfig config = random_config(random);
+    if (is_cached)
+        config.prefix_hasher = std::make_shared<const kv::PrefixHasher>(base::HashKey({}));
     Load load(config);
+    PromptSource prompts(config.prefix_hasher, [&](std::int64_t low, std::int64_t high) {
+        return low + below(random, high - low + 1);
+    });
     const std::int64_t capacity = config.groups[0].num_blocks * kv::kBlockTokens;
     std::uint64_t next_id = 0;
     for (int step = 0; step < 300; ++step) {
         while (random() % 3 == 0) {
-            const std::int64_t prompt = 1 + random() % (random() % 4 == 0 ? capacity : 60);
+            const std::int64_t prompt = 1 + random() % (random() % 4 == 0 ? capacity : 90);
             SequenceSpec next = spec(next_id++, prompt, prompt + 1 + random() % 120);
             next.priority = static_cast<std::int32_t>(random() % 4);
             if (random() % 8 == 0) next.max_step_tokens = 1 + random() % 20;
+            if (is_cached && random() % 8 > 0) next.prefix = prompts.next(prompt);
+            next.computes_whole_prompt = random() % 8 == 0;
             load.submit(next, 1 + random() % 120);
         }
         if (random() % 6 == 0 && next_id > 0) load.cancel(SeqId(random() % next_id));
+        if (random() % 50 == 0) load.scheduler().reset_prefix_cache();
         load.step();
-        if (testing::Test::HasFailure()) return;
+        if (!load.last_said().empty() && random() % 4 == 0) prompts.remember(load.last_said());
+        if (testing::Test::HasFailure()) break;
     }
     load.drain(100'000);
+    return load.scheduler().stats();
 }
 
 TEST(SchedulerProperty, AnyLoadKeepsEveryInvariantAndDrains) {
     for (unsigned seed = 0; seed < 20; ++seed) {
-        run_random_load(seed);
+        const SchedulerStats stats = run_random_load(seed, false);
+        EXPECT_EQ(stats.num_cached_tokens + stats.num_evicted_blocks, 0U);
         if (HasFailure()) return;
     }
+}
+
+// The executor checks that each position reads exactly its own sequence's tokens.
+TEST(SchedulerProperty, WithAPrefixCacheTooAndEveryHitIsOfTheSameTokens) {
+    SchedulerStats sum;
+    for (unsigned seed = 0; seed < 40; ++seed) {
+        const SchedulerStats stats = run_random_load(seed, true);
+        sum.num_cached_tokens += stats.num_cached_tokens;
+        sum.num_evicted_blocks += stats.num_evicted_blocks;
+        sum.num_preemptions += stats.num_preemptions;
+        if (HasFailure()) return;
+    }
+    // None of it is idle.
+    EXPECT_GT(sum.num_cached_tokens, 50'000U);
+    EXPECT_GT(sum.num_evicted_blocks, 1000U);
+    EXPECT_GT(sum.num_preemptions, 50U);
 }
 
 // Memory for one request and a half.
@@ -217,6 +251,80 @@ TEST(SchedulerProperty, ACacheThatIsOftenFullNeverFailsByFragmentation) {
     EXPECT_GT(num_full, 400);
     EXPECT_LT(load.recomputed_share(), 0.1);
     load.drain(100'000);
+}
+
+SchedulerConfig cached_config(std::int64_t num_blocks) {
+    SchedulerConfig config;
+    config.max_num_seqs = 64;
+    config.max_num_batched_tokens = 256;
+    config.max_queue = 1000;
+    config.max_model_len = 4096;
+    config.groups = {{.num_blocks = num_blocks, .window = 0}};
+    config.prefix_hasher = std::make_shared<const kv::PrefixHasher>(base::HashKey({}));
+    return config;
+}
+
+std::shared_ptr<const kv::PromptKeys> keys_of(const SchedulerConfig& config,
+                                              std::vector<base::TokenId> tokens) {
+    return std::make_shared<const kv::PromptKeys>(config.prefix_hasher->keys(
+        "s", std::make_shared<const std::vector<base::TokenId>>(std::move(tokens))));
+}
+
+TEST(SchedulerProperty, APreemptedSequenceResumesFromItsBlocks) {
+    // The same load with and without: what others left in the cache is taken up again.
+    std::array<std::uint64_t, 2> recomputed{};
+    for (const bool is_cached : {false, true}) {
+        SchedulerConfig config = cached_config(40);
+        Load load(config);
+        for (std::uint64_t id = 0; id < 24; ++id) {
+            SequenceSpec next = spec(id, 100, 1100);
+            std::vector<base::TokenId> tokens(100, static_cast<base::TokenId>(id));
+            if (is_cached) next.prefix = keys_of(config, tokens);
+            ASSERT_TRUE(load.submit(next, 300));
+        }
+        load.drain(24 * 400);
+        const SchedulerStats stats = load.scheduler().stats();
+        EXPECT_GE(stats.num_preemptions, 3U);
+        recomputed[is_cached ? 1 : 0] = stats.num_recomputed_tokens;
+    }
+    EXPECT_LT(recomputed[1], recomputed[0] / 2);
+}
+
+TEST(SchedulerProperty, ManyFitWhereTheyShareTheirPrompt) {
+    // 32 times 34 blocks would not fit into 128; 32 and 32 times 2 do.
+    const SchedulerConfig config = cached_config(128);
+    Load load(config);
+    const std::vector<base::TokenId> tokens(1030, 7);
+    const auto submit = [&](std::uint64_t id) {
+        SequenceSpec next = spec(id, 1030, 1060);
+        next.prefix = keys_of(config, tokens);
+        ASSERT_TRUE(load.submit(next, 30));
+    };
+    submit(0);
+    while (load.num_unfinished() > 0) load.step();
+    for (std::uint64_t id = 1; id <= 32; ++id) submit(id);
+    load.step();
+    EXPECT_EQ(load.scheduler().stats().num_running, 32);
+    EXPECT_LE(load.scheduler().stats().num_blocks_used, 32 + 32);
+    load.drain(1000);
+    EXPECT_EQ(load.scheduler().stats().num_preemptions, 0U);
+}
+
+TEST(SchedulerProperty, TwinsThatStartTogetherEndWithOneSetOfBlocks) {
+    const SchedulerConfig config = cached_config(128);
+    Load load(config);
+    const std::vector<base::TokenId> tokens(70, 7);
+    for (std::uint64_t id = 0; id < 2; ++id) {
+        SequenceSpec next = spec(id, 70, 120);
+        next.prefix = keys_of(config, tokens);
+        ASSERT_TRUE(load.submit(next, 40));
+    }
+    load.step();
+    EXPECT_EQ(load.scheduler().stats().num_running, 2);
+    // Two shared, and the third of each.
+    EXPECT_EQ(load.scheduler().stats().num_blocks_used, 4);
+    load.drain(100);
+    EXPECT_EQ(load.num_finished(), 2);
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kv/index/block_table.h"
+#include "kv/index/prefix_index.h"
 #include "sched/scheduler.h"
 
 namespace pagoda::sched {
@@ -28,6 +30,10 @@ struct Sequence {
     std::int32_t num_preemptions = 0;
     bool is_running = false;
     std::vector<kv::BlockTable> tables;  // by group
+    // For the prefix cache: its tokens, and how far its blocks are published.
+    std::optional<kv::TokenChain> chain;
+    kv::PrefixCursor cursor;
+    std::vector<ReplacedBlock> replaced;  // of which no plan has told the executor
 
     [[nodiscard]] std::int64_t num_outputs() const { return num_total - spec.num_prompt_tokens; }
     [[nodiscard]] std::int64_t num_behind() const { return num_total - num_computed; }

@@ -20,6 +20,29 @@ struct NewBlock {
     friend bool operator==(const NewBlock&, const NewBlock&) = default;
 };
 
+// Of one group, the blocks of a sequence that starts with what the prefix cache had: its table
+// begins with them at first_index; those before it are out of the group's window.
+struct CachedBlocks {
+    std::int64_t first_index = 0;
+    std::vector<base::BlockId> blocks;
+    friend bool operator==(const CachedBlocks&, const CachedBlocks&) = default;
+};
+
+// A block to be copied before anything is computed.
+struct BlockCopy {
+    std::int32_t group = 0;
+    base::BlockId from, to;
+    friend bool operator==(const BlockCopy&, const BlockCopy&) = default;
+};
+
+// A block with the same content that takes another one's place in a table.
+struct ReplacedBlock {
+    std::int32_t group = 0;
+    std::int64_t index = 0;  // in the table
+    base::BlockId block;
+    friend bool operator==(const ReplacedBlock&, const ReplacedBlock&) = default;
+};
+
 // The part of one sequence that a step computes: positions
 // [first_position, first_position + num_tokens).
 struct SequencePlan {
@@ -29,11 +52,16 @@ struct SequencePlan {
     // The last of these tokens is the sequence's last: its logits give the next token.
     bool is_sampled = false;
     // The sequence begins anew (first step, or after preemption by recompute): its block tables are
-    // empty before new_blocks are appended.
+    // empty before `cached` and new_blocks are appended.
     bool is_restart = false;
+    // With is_restart, by group: [0, first_position) is there already. Empty: nothing is. These
+    // blocks are shared, never written to; what first_position leaves of a block is in `copies`.
+    std::vector<CachedBlocks> cached;
+    std::vector<ReplacedBlock> replaced;  // before new_blocks are appended
     // Appended to the sequence's tables in this order. Tables are indexed by position / 32 in every
     // group; blocks that fell out of a window are never read again.
     std::vector<NewBlock> new_blocks;
+    std::vector<BlockCopy> copies;  // to new blocks of its own
 };
 
 // A waiting sequence that does not fit yet, and how many others were admitted ahead of it.
@@ -52,6 +80,8 @@ struct StepPlan {
     // samplers.
     std::vector<base::SeqId> preempted;
     std::vector<PassedOver> passed_over;
+    // Blocks that leave the prefix cache to make room, in this order. The executor need not know.
+    std::vector<NewBlock> evicted;
 
     [[nodiscard]] bool empty() const { return sequences.empty() && ended.empty(); }
     [[nodiscard]] std::int64_t num_tokens() const {

@@ -49,11 +49,13 @@ class Trace {
         if (!scheduler_) return "the config line must come first";
         if (verb == "submit") return submit(words);
         if (verb == "step") return expect_step(words);
+        if (verb == "reset") return scheduler_->reset_prefix_cache(), "";
         std::string argument;
         if (!(words >> argument)) return verb + " needs an argument";
         if (verb == "cancel") return scheduler_->cancel(ids_.at(argument)), "";
         if (verb == "wait") return now_ += std::chrono::milliseconds(std::stoll(argument)), "";
-        if (verb == "used") return expect_used(std::stoll(argument));
+        if (verb == "used") return expect_blocks(std::stoll(argument), stats().num_blocks_used);
+        if (verb == "cached") return expect_blocks(std::stoll(argument), stats().num_blocks_cached);
         if (verb == "skip") {
             for (std::int64_t left = std::stoll(argument); left > 0; --left) step();
             return "";
@@ -83,6 +85,9 @@ class Trace {
             config.groups.push_back(
                 {number(fields, "window_blocks", 16), number(fields, "window", 0)});
         }
+        if (fields.contains("cache"))
+            config.prefix_hasher = std::make_shared<const kv::PrefixHasher>(base::HashKey({}));
+        hasher_ = config.prefix_hasher;
         executor_ = std::make_unique<FakeExecutor>(config);
         scheduler_ = std::make_unique<Scheduler>(config);
         return "";
@@ -100,6 +105,8 @@ class Trace {
         spec.max_total_tokens = number(fields, "total", spec.num_prompt_tokens + outputs);
         spec.priority = static_cast<std::int32_t>(number(fields, "priority", 0));
         spec.max_step_tokens = number(fields, "cap", 0);
+        spec.computes_whole_prompt = fields.contains("whole");
+        if (hasher_ != nullptr) spec.prefix = prompt_of(spec, fields);
         const base::Status status = scheduler_->submit({&spec, 1}, now_);
         if (fields.contains("refused")) return status.ok() ? name + " was not refused" : "";
         if (!status.ok()) return status.error().message;
@@ -109,9 +116,30 @@ class Trace {
         return "";
     }
 
+    // Tokens of its own, behind those that it has in common with `like` (prompt and outputs).
+    std::shared_ptr<const kv::PromptKeys> prompt_of(const SequenceSpec& spec,
+                                                    const Fields& fields) {
+        std::vector<base::TokenId> tokens;
+        if (const auto like = fields.find("like"); like != fields.end()) {
+            tokens = tokens_.at(like->second);
+            tokens.resize(std::min(tokens.size(),
+                                   static_cast<std::size_t>(number(fields, "common", 1'000'000))));
+        }
+        while (std::ssize(tokens) < spec.num_prompt_tokens)
+            tokens.push_back(static_cast<base::TokenId>(1000 * (1 + spec.seq.value)));
+        tokens.resize(static_cast<std::size_t>(spec.num_prompt_tokens));
+        const auto salt = fields.find("salt");
+        return std::make_shared<const kv::PromptKeys>(
+            hasher_->keys(salt == fields.end() ? "" : salt->second,
+                          std::make_shared<const std::vector<base::TokenId>>(std::move(tokens))));
+    }
+
     StepPlan step() {
         const StepPlan plan = scheduler_->plan();
         scheduler_->commit(plan, executor_->run(plan));
+        for (const auto& [name, seq] : ids_) {
+            if (executor_->knows(seq)) tokens_[name] = executor_->tokens(seq);
+        }
         return plan;
     }
 
@@ -122,9 +150,10 @@ class Trace {
         return planned == expected ? "" : "expected: " + expected + "\n  planned: " + planned;
     }
 
-    std::string expect_used(std::int64_t expected) {
-        const std::int64_t used = scheduler_->stats().num_blocks_used;
-        return used == expected ? "" : std::to_string(used) + " blocks are in use";
+    SchedulerStats stats() const { return scheduler_->stats(); }
+
+    static std::string expect_blocks(std::int64_t expected, std::int64_t actual) {
+        return actual == expected ? "" : "there are " + std::to_string(actual) + " blocks";
     }
 
     std::string text_of(const StepPlan& plan) {
@@ -140,14 +169,17 @@ class Trace {
             add(names_.at(over.seq) + "<" + std::to_string(over.by));
         }
         for (const SeqId seq : plan.ended) add("-" + names_.at(seq));
+        if (!plan.evicted.empty()) add("x" + std::to_string(plan.evicted.size()));
         return text;
     }
 
+    std::shared_ptr<const kv::PrefixHasher> hasher_;  // owners: the scheduler too
     std::unique_ptr<FakeExecutor> executor_;
     std::unique_ptr<Scheduler> scheduler_;
     base::TimePoint now_{};
     std::map<std::string, SeqId> ids_;
     std::map<SeqId, std::string> names_;
+    std::map<std::string, std::vector<base::TokenId>> tokens_;
 };
 
 TEST(SchedulerTrace, EveryScenarioIsPlannedAsWritten) {
