@@ -15,7 +15,6 @@ constexpr unsigned kServer = kUsesServer;
 constexpr double kMaxTokens = 1 << 24;
 constexpr double kKibi = 1024, kMebi = kKibi * 1024, kGibi = kMebi * 1024, kTebi = kGibi * 1024;
 
-constexpr std::string_view kNoCache = "the prefix cache is not part of this version";
 constexpr std::string_view kNoSpeculation = "speculative decoding is not part of this version";
 constexpr std::string_view kOneProcess = "a model runs in one process in this version";
 constexpr std::string_view kNoTls = "put a TLS proxy in front";
@@ -42,9 +41,7 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
     {.name = "api_key_file", .uses = kServer, .help = "file with a key a line"},
     {.name = "admin_api_key",
      .uses = kServer,
-     .help = "key of the admin routes",
-     .offered = "|",
-     .reason = "there are no admin routes in this version",
+     .help = "key of the admin routes; without one they are for this machine alone",
      .is_secret = true},
     {.name = "tls_cert", .uses = kServer, .help = "certificate", .offered = "|", .reason = kNoTls},
     {.name = "tls_key", .uses = kServer, .help = "private key", .offered = "|", .reason = kNoTls},
@@ -199,11 +196,9 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      .offered = "auto|f32|bf16|int8"},
     {.name = "enable_prefix_caching",
      .kind = KeyKind::kBool,
-     .fallback = "false",
+     .fallback = "true",
      .uses = kModel,
-     .help = "reuse the KV blocks of equal prefixes",
-     .offered = "false",
-     .reason = kNoCache},
+     .help = "prompts that begin as earlier ones did use their KV blocks"},
     {.name = "scheduling_policy",
      .kind = KeyKind::kChoice,
      .fallback = "fair",

@@ -107,9 +107,6 @@ TEST(Config, NamesKeyValuePlaceAndLimitOfABadValue) {
 }
 
 TEST(Config, RefusesWhatIsKnownAndNotOfferedUnlessItAsksForNothing) {
-    EXPECT_EQ(flag_error("enable_prefix_caching", "true"),
-              "command line: enable_prefix_caching true is not offered in this version; it can be "
-              "false (the prefix cache is not part of this version)");
     EXPECT_EQ(flag_error("kv_cache_dtype", "int4"),
               "command line: kv_cache_dtype int4 is not offered in this version; it can be auto, "
               "f32, bf16, int8");
@@ -130,7 +127,6 @@ TEST(Config, RefusesWhatIsKnownAndNotOfferedUnlessItAsksForNothing) {
                                                           {"enable_expert_parallel", "yes"},
                                                           {"scheduling_policy", "deadline"},
                                                           {"block_size", "16"},
-                                                          {"admin_api_key", "secret-key"},
                                                           {"request_timeout", "3s"},
                                                           {"target_itl_ms", "200"}})
         EXPECT_NE(flag_error(key, value).find("is not offered in this version"), std::string::npos)
@@ -230,9 +226,8 @@ TEST(Config, PrintsItselfAsYamlThatReadsBackEqual) {
 TEST(Config, MarksWhatThisVersionDoesNotOfferWhenItPrintsItself) {
     const std::string yaml = Config::load({})->to_yaml();
     EXPECT_NE(yaml.find("uds: \"\"  # default; not in this version\n"), std::string::npos);
-    EXPECT_NE(
-        yaml.find("enable_prefix_caching: false  # default; the only value in this version\n"),
-        std::string::npos);
+    EXPECT_NE(yaml.find("preemption_mode: recompute  # default; the only value in this version\n"),
+              std::string::npos);
     EXPECT_NE(yaml.find("kv_cache_dtype: auto  # default\n"), std::string::npos);
 }
 
@@ -279,6 +274,17 @@ TEST(Settings, EveryOfferedTypeOfTheKvCacheIsOneOfTheStore) {
         ASSERT_TRUE(settings.ok()) << name;
         EXPECT_EQ(settings->kv_dtype, dtype) << name;
     }
+}
+
+TEST(Settings, ThePrefixCacheIsOnUnlessItIsTurnedOff) {
+    const auto plain = Config::load({});
+    const auto off = Config::load({.flags = {{"enable_prefix_caching", {"false"}}}});
+    ASSERT_TRUE(plain.ok() && off.ok());
+    EXPECT_NE(model_settings(*plain)->scheduler.prefix_hasher, nullptr);
+    EXPECT_EQ(model_settings(*off)->scheduler.prefix_hasher, nullptr);
+    // Each process hashes under a key of its own.
+    EXPECT_NE(model_settings(*plain)->scheduler.prefix_hasher->root("a"),
+              model_settings(*plain)->scheduler.prefix_hasher->root("a"));
 }
 
 TEST(Settings, ALocalCommandTakesItsOwnNumberOfSequencesUnlessTold) {

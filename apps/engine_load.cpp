@@ -99,6 +99,8 @@ base::Result<RunningLoad> start_load(engine::Engine& engine, const LoadShape& sh
         request.sampling.max_tokens = shape.output_tokens;
         request.sink = std::make_shared<TokenClockSink>(load.clock, index);
     }
+    // Repeated measurements begin cold.
+    engine.reset_prefix_cache();
     load.began = Clock::now();
     auto ids = engine.submit(std::move(requests));
     if (!ids) return std::move(ids).error();

@@ -37,6 +37,20 @@ base::Result<http::Filter> make_filter(const ServerSettings& settings) {
     return gateway::key_filter(std::make_shared<gateway::ApiKeys>(std::move(keys).value()));
 }
 
+base::Result<http::Filter> make_admin_filter(const ServerSettings& settings) {
+    if (settings.admin_api_key.empty()) return gateway::admin_filter(nullptr);
+    auto key = gateway::ApiKeys::create({&settings.admin_api_key, 1});
+    if (!key) return base::invalid("admin_api_key: " + key.error().message, "admin_api_key");
+    for (const std::string& client : settings.api_keys) {
+        if (key->find(client))
+            return base::invalid(
+                "admin_api_key is one of the clients' keys too; it must be another",
+                "admin_api_key");
+    }
+    // As above.
+    return gateway::admin_filter(std::make_shared<gateway::ApiKeys>(std::move(key).value()));
+}
+
 ExitCode serve(const Arguments& arguments) {
     const auto config = load_config(arguments);
     if (!config) return bad_usage(config.error());
@@ -53,8 +67,11 @@ ExitCode serve(const Arguments& arguments) {
     if (const auto safe = check_exposure(*server_part); !safe) return bad_usage(safe.error());
     auto filter = make_filter(*server_part);
     if (!filter) return bad_usage(filter.error());
+    auto admin_filter = make_admin_filter(*server_part);
+    if (!admin_filter) return bad_usage(admin_filter.error());
 
-    Serving serving(std::move(server_part).value(), std::move(filter).value());
+    Serving serving(std::move(server_part).value(), {.clients = std::move(filter).value(),
+                                                     .admin = std::move(admin_filter).value()});
     if (const auto status = serving.listen(); !status) return fail(status.error());
     if (const auto status = serving.load(*model, *model_part); !status) return fail(status.error());
     serving.serve();

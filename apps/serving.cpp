@@ -34,11 +34,13 @@ http::Filter loaded_filter(const std::atomic<api::ServingState>& state) {
 
 }  // namespace
 
-Serving::Serving(ServerSettings settings, http::Filter filter)
+Serving::Serving(ServerSettings settings, Filters filters)
     : settings_(std::move(settings)), logger_(settings_.log), answers_(logger_) {
     context_.state = &state_;
-    router_.add_filter(std::move(filter));
+    router_.add_filter(std::move(filters.clients));
     router_.add_filter(loaded_filter(state_));
+    router_.add_admin_filter(std::move(filters.admin));
+    router_.add_admin_filter(loaded_filter(state_));
     api::add_routes(router_, context_);
 }
 

@@ -21,8 +21,11 @@ namespace pagoda::apps {
 
 class Serving {
   public:
-    // The filter decides who may ask.
-    Serving(ServerSettings settings, http::Filter filter);
+    // They decide who may ask, and who may ask the operator's routes.
+    struct Filters {
+        http::Filter clients, admin;
+    };
+    Serving(ServerSettings settings, Filters filters);
     ~Serving();
     Serving(const Serving&) = delete;
     Serving& operator=(const Serving&) = delete;

@@ -1,5 +1,7 @@
 #include "settings.h"
 
+#include <memory>
+
 #include "kernel_choice.h"
 #include "kv/store/kv_store.h"
 #include "serve/gateway/api_keys.h"
@@ -32,6 +34,10 @@ base::Result<ModelSettings> model_settings(const Config& config) {
     const auto policy = sched::parse_policy(config.text("scheduling_policy"));
     if (!policy) return policy.error();
     settings.scheduler.policy = *policy;
+    // The key of the hashes is new in each process: nobody can prepare collisions.
+    if (config.boolean("enable_prefix_caching"))
+        settings.scheduler.prefix_hasher =
+            std::make_shared<const kv::PrefixHasher>(base::HashKey::random());
     if (config.text("activation_dtype") == "f32")
         settings.activation_mode = kernels::ActivationMode::kF32;
     const auto kv_dtype =
@@ -68,6 +74,7 @@ base::Result<ServerSettings> server_settings(const Config& config) {
         if (!keys) return std::move(keys).error();
         settings.api_keys.insert(settings.api_keys.end(), keys->begin(), keys->end());
     }
+    settings.admin_api_key = config.text("admin_api_key");
     settings.allow_unauthenticated = config.boolean("allow_unauthenticated");
     settings.trust_request_chat_template = config.boolean("trust_request_chat_template");
     settings.shutdown_grace = config.duration("shutdown_grace");

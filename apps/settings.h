@@ -35,6 +35,7 @@ struct ServerSettings {
     http::ServerOptions http;
     std::vector<std::string> model_names;  // empty: the file's name
     std::vector<std::string> api_keys;     // those of the key file included
+    std::string admin_api_key;             // empty: none
     bool allow_unauthenticated = false;
     bool trust_request_chat_template = false;
     std::chrono::milliseconds shutdown_grace{0};

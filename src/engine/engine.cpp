@@ -46,6 +46,7 @@ Engine::Engine(EngineParts parts)
     : tokenizer_(*parts.tokenizer),
       vocab_size_(parts.vocab_size),
       config_(parts.scheduler),
+      model_name_(parts.model_name),
       logger_(*parts.logger),
       clock_(*parts.clock),
       on_idle_(std::move(parts.on_idle)),
@@ -128,15 +129,26 @@ std::shared_ptr<const SequenceInput> Engine::make_input(GenerateRequest& request
         std::move(request.prompt), request.sampling, std::move(stop), std::move(held_back)});
 }
 
+// Hashed once, for all that the scheduler will ask of it.
+std::shared_ptr<const kv::PromptKeys> Engine::make_prefix(
+    const GenerateRequest& request, const std::shared_ptr<const SequenceInput>& input) const {
+    if (config_.prefix_hasher == nullptr) return nullptr;
+    std::string scope = kv::scope_bytes(
+        {.model = model_name_, .client = request.client, .salt = request.cache_salt});
+    return std::make_shared<const kv::PromptKeys>(
+        config_.prefix_hasher->keys(std::move(scope), {input, &input->prompt}));
+}
+
 // What is expensive is made here, on the caller's thread, and once for all sequences.
 Engine::Prepared Engine::prepare(GenerateRequest request) const {
     Prepared result{.request = std::move(request)};
     const std::vector<std::string>& stop = result.request.stop;
     if (!stop.empty()) result.stop = std::make_shared<const decode::StopAutomaton>(stop);
     result.input = make_input(result.request);
+    result.prefix = make_prefix(result.request, result.input);
     result.load = {
         .num_sequences = result.request.num_choices,
-        .bytes = bytes_of(*result.input) +
+        .bytes = bytes_of(*result.input) + (result.prefix == nullptr ? 0 : result.prefix->bytes()) +
                  (result.stop == nullptr ? 0 : static_cast<std::int64_t>(result.stop->bytes()))};
     return result;
 }
@@ -156,7 +168,9 @@ Engine::Submit Engine::make_submit(const Prepared& prepared) {
              .num_prompt_tokens = num_prompt,
              .max_total_tokens = num_prompt + request.sampling.max_tokens,
              .priority = request.priority,
-             .max_step_tokens = is_scored && choice == 0 ? kScoredStepTokens : 0});
+             .max_step_tokens = is_scored && choice == 0 ? kScoredStepTokens : 0,
+             .prefix = prepared.prefix,
+             .computes_whole_prompt = is_scored && choice == 0});
         const std::int64_t share = prepared.load.bytes / request.num_choices;
         const std::int64_t others = share * (request.num_choices - 1);
         command.waiting.push_back(
@@ -216,6 +230,8 @@ base::RequestId Engine::launch(const Prepared& prepared) {
         pump_.add({.seq = command.specs[static_cast<std::size_t>(choice)].seq,
                    .choice = choice,
                    .num_prompt_tokens = std::ssize(prompt),
+                   .is_looked_up =
+                       prepared.prefix != nullptr && !request.sampling.prompt_logprobs.has_value(),
                    .prompt_tail = tail,
                    .stop = prepared.stop,
                    .min_tokens = request.sampling.min_tokens,
@@ -240,6 +256,10 @@ void Engine::cancel(base::RequestId request) {
 
 void Engine::abort_all() {
     static_cast<void>(commands_.try_push(Command(AbortAll{})));
+}
+
+void Engine::reset_prefix_cache() {
+    static_cast<void>(commands_.try_push(Command(ResetPrefixCache{})));
 }
 
 double Engine::seconds_in_step() const {
@@ -301,6 +321,11 @@ void Engine::handle(AbortAll&) {
     }
 }
 
+void Engine::handle(ResetPrefixCache&) {
+    scheduler_.reset_prefix_cache();
+    metrics_.on_cache(scheduler_.stats());
+}
+
 void Engine::handle(Stopped& command) {
     if (!request_of_.contains(command.seq)) return;
     scheduler_.finish(command.seq);
@@ -321,7 +346,7 @@ void Engine::step() {
     scheduler_.commit(plan, output.result);
     set_step_began(std::nullopt);
     metrics_.on_step(scheduler_.stats(), plan.num_tokens(), ended - began);
-    deliver(output, began, ended);
+    deliver(plan, output, {began, ended});
 }
 
 // The sequences of a plan that the executor has not met.
@@ -348,7 +373,7 @@ void Engine::log_fault(base::SeqId seq, const base::Error& error) {
         logger_.error(line);
 }
 
-void Engine::deliver(StepOutput& output, base::TimePoint began, base::TimePoint ended) {
+void Engine::deliver(const sched::StepPlan& plan, StepOutput& output, const StepTimes& times) {
     std::vector<SequenceOutput> outputs;
     outputs.reserve(output.result.sequences.size());
     for (std::size_t entry = 0; entry < output.result.sequences.size(); ++entry) {
@@ -358,8 +383,9 @@ void Engine::deliver(StepOutput& output, base::TimePoint began, base::TimePoint 
                            .tokens = std::move(result.tokens),
                            .details = std::move(output.details[entry]),
                            .finish = result.finish,
-                           .step_began = began,
-                           .step_ended = ended});
+                           .first_position = plan.sequences[entry].first_position,
+                           .step_began = times.began,
+                           .step_ended = times.ended});
     }
     std::vector<base::SeqId> done;
     for (const SequenceOutput& sequence : outputs) {

@@ -72,6 +72,10 @@ class Engine {
     // Any thread. Every request under way ends with kAborted.
     void abort_all();
 
+    // Any thread. What is submitted after this has returned finds nothing of what was computed
+    // before. Requests that run are not disturbed.
+    void reset_prefix_cache();
+
     // No new requests once this has returned; those under way go on.
     void drain() { admission_.close(); }
     // Sequences that have not had their last event from the scheduler's side.
@@ -103,10 +107,11 @@ class Engine {
         base::RequestId request;
     };
     struct AbortAll {};
+    struct ResetPrefixCache {};
     struct Stopped {  // by a stop string
         base::SeqId seq;
     };
-    using Command = std::variant<Submit, Cancel, AbortAll, Stopped>;
+    using Command = std::variant<Submit, Cancel, AbortAll, ResetPrefixCache, Stopped>;
 
     [[nodiscard]] base::Status check(const GenerateRequest& request) const;
     [[nodiscard]] base::Status check_lengths(const GenerateRequest& request) const;
@@ -116,10 +121,13 @@ class Engine {
         GenerateRequest request;  // its prompt is in the input
         std::shared_ptr<const SequenceInput> input;
         std::shared_ptr<const decode::StopAutomaton> stop;
+        std::shared_ptr<const kv::PromptKeys> prefix;  // null: no prefix cache
         Admission::Load load;
     };
     [[nodiscard]] Prepared prepare(GenerateRequest request) const;
     [[nodiscard]] std::shared_ptr<const SequenceInput> make_input(GenerateRequest& request) const;
+    [[nodiscard]] std::shared_ptr<const kv::PromptKeys> make_prefix(
+        const GenerateRequest& request, const std::shared_ptr<const SequenceInput>& input) const;
     [[nodiscard]] Submit make_submit(const Prepared& prepared);
     [[nodiscard]] base::RequestId launch(const Prepared& prepared);
 
@@ -130,11 +138,15 @@ class Engine {
     void handle(Submit& command);
     void handle(Cancel& command);
     void handle(AbortAll& command);
+    void handle(ResetPrefixCache& command);
     void handle(Stopped& command);
     void step();
     [[nodiscard]] std::vector<NewSequence> introduce(const sched::StepPlan& plan);
     void log_fault(base::SeqId seq, const base::Error& error);
-    void deliver(StepOutput& output, base::TimePoint began, base::TimePoint ended);
+    struct StepTimes {
+        base::TimePoint began, ended;
+    };
+    void deliver(const sched::StepPlan& plan, StepOutput& output, const StepTimes& times);
     void forget(base::SeqId seq);
     void leave(std::int64_t num_sequences);
 
@@ -142,6 +154,7 @@ class Engine {
     const text::Tokenizer& tokenizer_;
     const std::int64_t vocab_size_;
     const sched::SchedulerConfig config_;
+    const std::string model_name_;
     base::Logger& logger_;
     const base::Clock& clock_;
     const std::function<void()> on_idle_;

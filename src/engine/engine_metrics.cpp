@@ -55,7 +55,7 @@ EngineMetrics::EngineMetrics(base::MetricsRegistry& registry, const std::string&
     cache.emplace_back("block_size", std::to_string(kv::kBlockTokens));
     cache.emplace_back("num_gpu_blocks", std::to_string(num_blocks));
     cache.emplace_back("num_cpu_blocks", "0");
-    cache.emplace_back("enable_prefix_caching", "False");
+    cache.emplace_back("enable_prefix_caching", config.prefix_hasher ? "True" : "False");
     registry.gauge("vllm:cache_config_info", "The KV cache, in labels.", cache).set(1);
     base::Labels adapters = model;
     adapters.emplace_back("max_lora", "0");
@@ -77,6 +77,9 @@ void EngineMetrics::register_gauges(base::MetricsRegistry& registry, const base:
         &registry.gauge("vllm:kv_cache_usage_perc", "Share of KV blocks in use, 0 to 1.", model);
     kv_blocks_used_ =
         &registry.gauge("pagoda:kv_blocks_used", "KV blocks held by sequences.", model);
+    kv_blocks_cached_ = &registry.gauge(
+        "pagoda:kv_blocks_cached",
+        "KV blocks held by nobody that the prefix cache keeps until others need them.", model);
 }
 
 void EngineMetrics::register_counters(base::MetricsRegistry& registry, const base::Labels& model) {
@@ -88,10 +91,13 @@ void EngineMetrics::register_counters(base::MetricsRegistry& registry, const bas
         "Prompt tokens of requests whose prefill is done, once for all choices.", model);
     generation_tokens_ =
         &registry.counter("vllm:generation_tokens_total", "Tokens generated and delivered.", model);
-    registry.counter("vllm:prefix_cache_queries_total",
-                     "Prompt tokens looked up in the prefix cache.", model);
-    registry.counter("vllm:prefix_cache_hits_total", "Prompt tokens found in the prefix cache.",
-                     model);
+    prefix_queries_ = &registry.counter(
+        "vllm:prefix_cache_queries_total",
+        "Prompt tokens looked up in the prefix cache, once for all choices.", model);
+    prefix_hits_ =
+        &registry.counter("vllm:prefix_cache_hits_total", "Of them, those that were found.", model);
+    evicted_blocks_ = &registry.counter("pagoda:prefix_cache_evicted_blocks_total",
+                                        "Cached KV blocks that made room for others.", model);
     registry.counter("vllm:spec_decode_num_accepted_tokens_total",
                      "Draft tokens that the model agreed with.", model);
     for (const FinishReason reason : {FinishReason::kStop, FinishReason::kLength,
@@ -134,11 +140,25 @@ void EngineMetrics::on_step(const sched::SchedulerStats& stats, std::int64_t num
     preempted_->set(static_cast<double>(stats.num_preempted));
     kv_usage_->set(stats.kv_usage);
     kv_blocks_used_->set(static_cast<double>(stats.num_blocks_used));
+    on_cache(stats);
     preemptions_->add(static_cast<double>(stats.num_preemptions - preemptions_seen_));
     preemptions_seen_ = stats.num_preemptions;
     if (num_tokens == 0) return;
     iteration_tokens_->observe(static_cast<double>(num_tokens));
     step_time_->observe(seconds(duration));
+}
+
+void EngineMetrics::on_cache(const sched::SchedulerStats& stats) {
+    kv_blocks_cached_->set(static_cast<double>(stats.num_blocks_cached));
+    evicted_blocks_->add(static_cast<double>(stats.num_evicted_blocks - evicted_blocks_seen_));
+    evicted_blocks_seen_ = stats.num_evicted_blocks;
+}
+
+void EngineMetrics::on_prompt(const Usage& usage, bool is_looked_up) {
+    prompt_tokens_->add(static_cast<double>(usage.prompt_tokens));
+    if (!is_looked_up) return;
+    prefix_queries_->add(static_cast<double>(usage.prompt_tokens));
+    prefix_hits_->add(static_cast<double>(usage.cached_tokens));
 }
 
 void EngineMetrics::on_first_token(const SequenceTimes& times) {

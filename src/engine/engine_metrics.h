@@ -29,15 +29,16 @@ class EngineMetrics {
     // Engine thread, after each step.
     void on_step(const sched::SchedulerStats& stats, std::int64_t num_tokens,
                  base::Duration duration);
+    // Engine thread, after each step and whenever what is cached changes outside of one.
+    void on_cache(const sched::SchedulerStats& stats);
     // Output thread. REQUIRES: the times that each needs are there.
     void on_first_token(const SequenceTimes& times);
     void on_token(base::Duration since_last);
     void on_generated(std::int64_t num_tokens) {
         generation_tokens_->add(static_cast<double>(num_tokens));
     }
-    void on_prompt(std::int64_t num_tokens) {
-        prompt_tokens_->add(static_cast<double>(num_tokens));
-    }
+    // is_looked_up: in the prefix cache. Once for all choices of a prompt.
+    void on_prompt(const Usage& usage, bool is_looked_up);
     void on_finish(FinishReason reason, const SequenceTimes& times, std::int64_t num_tokens);
 
   private:
@@ -50,9 +51,13 @@ class EngineMetrics {
     base::Gauge* preempted_;
     base::Gauge* kv_usage_;
     base::Gauge* kv_blocks_used_;
+    base::Gauge* kv_blocks_cached_;
     base::Counter* preemptions_;
     base::Counter* prompt_tokens_;
     base::Counter* generation_tokens_;
+    base::Counter* prefix_queries_;
+    base::Counter* prefix_hits_;
+    base::Counter* evicted_blocks_;
     base::Counter* finished_[4];  // by FinishReason
     base::Histogram* ttft_;
     base::Histogram* itl_;
@@ -63,7 +68,8 @@ class EngineMetrics {
     base::Histogram* decode_time_;
     base::Histogram* iteration_tokens_;
     base::Histogram* step_time_;
-    std::uint64_t preemptions_seen_ = 0;  // engine thread
+    std::uint64_t preemptions_seen_ = 0;  // engine thread, as the next
+    std::uint64_t evicted_blocks_seen_ = 0;
 };
 
 }  // namespace pagoda::engine

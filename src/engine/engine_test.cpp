@@ -108,7 +108,8 @@ struct EngineTest : testing::Test {
                                             .max_num_batched_tokens = 64,
                                             .max_queue = max_queue,
                                             .max_model_len = 512,
-                                            .groups = {{.num_blocks = num_blocks}}};
+                                            .groups = {{.num_blocks = num_blocks}},
+                                            .prefix_hasher = hasher};
         auto scripted = std::make_unique<ScriptedExecutor>(std::move(next), config);
         executor = scripted.get();
         auto started = Engine::start({.executor = std::move(scripted),
@@ -159,6 +160,16 @@ struct EngineTest : testing::Test {
         return std::stod(page.substr(space + 1));
     }
 
+    // Usage of a request that has ended.
+    Usage usage_of(GenerateRequest request) const {
+        auto sink = std::make_shared<Collector>(request.num_choices);
+        request.sink = sink;
+        EXPECT_TRUE(engine->submit(std::move(request)).ok());
+        sink->wait();
+        return sink->usage;
+    }
+
+    std::shared_ptr<const kv::PrefixHasher> hasher;  // owners: the engine too; null: no cache
     std::unique_ptr<text::Tokenizer> tokenizer = byte_tokenizer();
     base::MetricsRegistry metrics;
     base::Logger logger{{.level = base::LogLevel::kError}};
@@ -329,6 +340,70 @@ TEST_F(EngineTest, ManyRequestsGetTheAnswersTheyGetAlone) {
         alone->wait();
         EXPECT_EQ(sinks[number]->texts[0], alone->texts[0]);
     }
+}
+
+struct PrefixCacheTest : EngineTest {
+    PrefixCacheTest() {
+        hasher = std::make_shared<const kv::PrefixHasher>(base::HashKey({}));
+        start(letters);
+    }
+    static GenerateRequest long_prompt(std::uint64_t client = 1, std::string salt = "") {
+        GenerateRequest result = request(std::vector<TokenId>(120, 7), 3, nullptr);
+        result.client = base::ClientId(client);
+        result.cache_salt = std::move(salt);
+        return result;
+    }
+};
+
+TEST_F(PrefixCacheTest, UsageAndMetricsSayWhatWasFoundAndAgree) {
+    EXPECT_EQ(usage_of(long_prompt()).cached_tokens, 0);
+    GenerateRequest three = long_prompt();
+    three.num_choices = 3;
+    for (int round = 0; round < 2; ++round) {
+        const Usage usage = usage_of(round == 0 ? long_prompt() : three);
+        EXPECT_EQ(usage.prompt_tokens, 120);
+        EXPECT_EQ(usage.cached_tokens, 119);
+        EXPECT_EQ(usage.completion_tokens, 3);
+    }
+    EXPECT_EQ(metric("vllm:prompt_tokens_total"), 360);
+    EXPECT_EQ(metric("vllm:prefix_cache_queries_total"), 360);
+    EXPECT_EQ(metric("vllm:prefix_cache_hits_total"), 238);
+    ASSERT_TRUE(engine->wait_idle(std::chrono::seconds(20)));
+    EXPECT_GT(metric("pagoda:kv_blocks_cached"), 0);
+    EXPECT_NE(metrics.render().find("enable_prefix_caching=\"True\""), std::string::npos);
+}
+
+TEST_F(PrefixCacheTest, ClientsAndSaltsShareNothing) {
+    for (const std::uint64_t client : {1U, 2U}) {
+        for (const char* salt : {"", "a", "b"}) {
+            EXPECT_EQ(usage_of(long_prompt(client, salt)).cached_tokens, 0);
+            EXPECT_EQ(usage_of(long_prompt(client, salt)).cached_tokens, 119);
+        }
+    }
+}
+
+TEST_F(PrefixCacheTest, AResetForgetsWhatWasComputedBefore) {
+    EXPECT_EQ(usage_of(long_prompt()).cached_tokens, 0);
+    engine->reset_prefix_cache();
+    EXPECT_EQ(usage_of(long_prompt()).cached_tokens, 0);
+    EXPECT_EQ(usage_of(long_prompt()).cached_tokens, 119);
+}
+
+TEST_F(PrefixCacheTest, WhoAsksForThePromptsLogprobsLooksNothingUp) {
+    EXPECT_EQ(usage_of(long_prompt()).cached_tokens, 0);
+    GenerateRequest scored = long_prompt();
+    scored.sampling.prompt_logprobs = 0;
+    EXPECT_EQ(usage_of(scored).cached_tokens, 0);
+    EXPECT_EQ(metric("vllm:prefix_cache_queries_total"), 120);
+    EXPECT_EQ(metric("vllm:prompt_tokens_total"), 240);
+}
+
+TEST_F(PrefixCacheTest, WithoutOneNothingIsFound) {
+    engine.reset();
+    hasher = nullptr;
+    start(letters);
+    EXPECT_EQ(usage_of(long_prompt()).cached_tokens, 0);
+    EXPECT_EQ(usage_of(long_prompt()).cached_tokens, 0);
 }
 
 TEST_F(EngineTest, WhatWasAcceptedIsNotRefusedLaterBesidePreemptedOnes) {

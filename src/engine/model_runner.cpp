@@ -84,6 +84,7 @@ StepOutput ModelRunner::run(const sched::StepPlan& plan, std::span<NewSequence> 
     if (plan.sequences.empty()) return output;
 
     gather(plan);
+    copy_blocks(plan);
     model_->forward({.tokens = tokens_, .sequences = std::span(slices_).first(active_.size())},
                     layer_views_);
     const std::span<const LogitRow> wanted = logit_rows_;
@@ -122,12 +123,35 @@ void ModelRunner::gather(const sched::StepPlan& plan) {
         CHECK(found != sequences_.end(), "a plan names a sequence that nobody introduced");
         KnownSequence& sequence = *found->second;
         active_.push_back(&sequence);
-        if (part.is_restart) {
-            for (std::vector<std::int32_t>& table : sequence.tables) table.clear();
-        }
-        for (const sched::NewBlock& added : part.new_blocks)
-            sequence.tables[static_cast<std::size_t>(added.group)].push_back(added.block.value);
+        update_tables(part, sequence);
         add_rows(part, entry, sequence);
+    }
+}
+
+void ModelRunner::update_tables(const sched::SequencePlan& part, KnownSequence& sequence) const {
+    if (part.is_restart) {
+        for (std::vector<std::int32_t>& table : sequence.tables) table.clear();
+    }
+    for (std::size_t group = 0; group < part.cached.size(); ++group) {
+        std::vector<std::int32_t>& table = sequence.tables[group];
+        // What is out of the window is never read; block 0 is there in any store.
+        table.resize(static_cast<std::size_t>(part.cached[group].first_index), 0);
+        for (const base::BlockId block : part.cached[group].blocks) table.push_back(block.value);
+    }
+    for (const sched::ReplacedBlock& replaced : part.replaced) {
+        std::vector<std::int32_t>& table =
+            sequence.tables[static_cast<std::size_t>(replaced.group)];
+        table.at(static_cast<std::size_t>(replaced.index)) = replaced.block.value;
+    }
+    for (const sched::NewBlock& added : part.new_blocks)
+        sequence.tables[static_cast<std::size_t>(added.group)].push_back(added.block.value);
+}
+
+// The plan hands no source of a copy to anyone, so that their order is of no matter.
+void ModelRunner::copy_blocks(const sched::StepPlan& plan) {
+    for (const sched::SequencePlan& part : plan.sequences) {
+        for (const sched::BlockCopy& copy : part.copies)
+            store_->copy_block(static_cast<std::size_t>(copy.group), copy.from, copy.to);
     }
 }
 

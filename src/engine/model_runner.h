@@ -38,6 +38,8 @@ class ModelRunner final : public Executor {
 
     void admit(std::span<NewSequence> new_sequences);
     void gather(const sched::StepPlan& plan);
+    void copy_blocks(const sched::StepPlan& plan);
+    void update_tables(const sched::SequencePlan& part, KnownSequence& sequence) const;
     void add_rows(const sched::SequencePlan& part, std::size_t entry, KnownSequence& sequence);
     void evaluate(std::span<const LogitRow> rows, StepOutput& output);
     [[nodiscard]] std::optional<decode::SamplingFault> evaluate_row(const LogitRow& row,

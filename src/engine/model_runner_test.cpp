@@ -59,9 +59,15 @@ void expect_equal(const std::vector<decode::TokenLogprob>& a,
 // A scheduler and a runner whose KV memory holds NaN at first.
 class Bench {
   public:
+    struct Options {
+        int threads = 2;
+        bool has_prefix_cache = false;
+    };
     // num_blocks: of every group, but windows get what one step may need.
-    Bench(const std::string& path, std::int64_t num_blocks)
-        : checkpoint_(formats::open_checkpoint(path).value()), team_(2) {
+    Bench(const std::string& path, std::int64_t num_blocks, const Options& options)
+        : checkpoint_(formats::open_checkpoint(path).value()), team_(options.threads) {
+        if (options.has_prefix_cache)
+            hasher_ = std::make_shared<const kv::PrefixHasher>(base::HashKey({}));
         device_ = {.kernels = kernels::choose_variant("", kernels::detect_cpu_features()).value(),
                    .team = &team_};
         auto model = model::Model::load(checkpoint_, device_,
@@ -85,11 +91,13 @@ class Bench {
         scheduler_.emplace(sched::SchedulerConfig{.max_num_seqs = 8,
                                                   .max_num_batched_tokens = kBatchTokens,
                                                   .max_model_len = kMaxModelLen,
-                                                  .groups = scheduler_groups(groups, blocks)});
+                                                  .groups = scheduler_groups(groups, blocks),
+                                                  .prefix_hasher = hasher_});
         runner_ =
             std::make_unique<ModelRunner>(std::move(model).value(), std::move(store), device_, 16);
         learn_short_outputs();
     }
+    Bench(const std::string& path, std::int64_t num_blocks) : Bench(path, num_blocks, {}) {}
 
     // Runs them together, number k with seed + k.
     std::vector<Answer> run(const std::vector<SequenceInput>& inputs) {
@@ -98,12 +106,15 @@ class Bench {
             const SequenceInput& input = inputs[number];
             const SeqId seq(next_++);
             const std::int64_t num_prompt = std::ssize(input.prompt);
+            const auto shared = std::make_shared<const SequenceInput>(input);
             specs.push_back({.seq = seq,
                              .num_prompt_tokens = num_prompt,
-                             .max_total_tokens = num_prompt + input.sampling.max_tokens});
-            waiting_[seq] = {.seq = seq,
-                             .input = std::make_shared<const SequenceInput>(input),
-                             .seed = input.sampling.seed};
+                             .max_total_tokens = num_prompt + input.sampling.max_tokens,
+                             .computes_whole_prompt = input.sampling.prompt_logprobs.has_value()});
+            if (hasher_ != nullptr)
+                specs.back().prefix = std::make_shared<const kv::PromptKeys>(
+                    hasher_->keys("", {shared, &shared->prompt}));
+            waiting_[seq] = {.seq = seq, .input = shared, .seed = input.sampling.seed};
         }
         CHECK(scheduler_->submit(specs, {}).ok(), "the queue takes them");
         while (scheduler_->has_work()) step();
@@ -116,6 +127,9 @@ class Bench {
 
     [[nodiscard]] std::uint64_t num_preemptions() const {
         return scheduler_->stats().num_preemptions;
+    }
+    [[nodiscard]] std::uint64_t num_cached_tokens() const {
+        return scheduler_->stats().num_cached_tokens;
     }
     [[nodiscard]] bool has_window() const { return has_window_; }
 
@@ -157,6 +171,7 @@ class Bench {
     formats::Checkpoint checkpoint_;
     base::ThreadTeam team_;
     kernels::DeviceContext device_;
+    std::shared_ptr<const kv::PrefixHasher> hasher_;  // owners: the scheduler too; null: no cache
     std::optional<sched::Scheduler> scheduler_;
     std::unique_ptr<ModelRunner> runner_;
     std::map<SeqId, NewSequence> waiting_;
@@ -202,6 +217,83 @@ TEST_P(ModelRunnerGolden, PreemptionCompanyAndOldBlocksChangeNothing) {
         EXPECT_EQ(crowded[number].tokens, alone.tokens);
         expect_equal(crowded[number].logprobs, alone.logprobs);
         expect_equal(crowded[number].prompt_logprobs, alone.prompt_logprobs);
+    }
+}
+
+void expect_equal(const Answer& a, const Answer& b) {
+    EXPECT_FALSE(a.error || b.error);
+    EXPECT_EQ(a.tokens, b.tokens);
+    EXPECT_EQ(a.finish, b.finish);
+    expect_equal(a.logprobs, b.logprobs);
+    expect_equal(a.prompt_logprobs, b.prompt_logprobs);
+}
+
+// Its first `common` tokens are those of `like`, the others its own.
+SequenceInput like(const SequenceInput& other, std::int64_t common, std::int64_t num_prompt) {
+    SequenceInput result = input(num_prompt, other.sampling.seed);
+    std::copy(other.prompt.begin(), other.prompt.begin() + common, result.prompt.begin());
+    result.sampling.prompt_logprobs.reset();
+    result.sampling.max_tokens = 40;
+    result.stop.max_tokens = 40;
+    return result;
+}
+
+TEST_P(ModelRunnerGolden, PrefixHitsOfAnyLengthChangeNothing) {
+    const std::string path = golden_file(GetParam());
+    for (const int threads : {1, 2}) {
+        SCOPED_TRACE(threads);
+        Bench cached(path, /*num_blocks=*/24, {.threads = threads, .has_prefix_cache = true});
+        Bench plain(path, /*num_blocks=*/24, {.threads = threads});
+        for (const std::uint64_t seed : {3U, 4U}) {  // greedy and sampled
+            SequenceInput first = like(input(170, seed), 170, 170);
+            const Answer said = std::move(cached.run({first}).front());
+            expect_equal(said, plain.run({first}).front());
+            // Around the ends of blocks, inside of them, and nothing at all.
+            for (const std::int64_t common : {0, 5, 31, 32, 33, 63, 64, 95, 100, 127, 128, 160}) {
+                SCOPED_TRACE(common);
+                const SequenceInput next = like(first, common, 170);
+                const std::uint64_t before = cached.num_cached_tokens();
+                expect_equal(cached.run({next}).front(), plain.run({next}).front());
+                const auto hit = static_cast<std::int64_t>(cached.num_cached_tokens() - before);
+                EXPECT_GE(hit, common % 32 >= 4 ? common : common / 32 * 32);
+            }
+            // The same prompt: all but one token. Twins in one batch. Scores of a cached prompt.
+            const std::uint64_t before = cached.num_cached_tokens();
+            expect_equal(cached.run({first}).front(), said);
+            EXPECT_EQ(cached.num_cached_tokens() - before, 169U);
+            const SequenceInput twin = like(input(90, seed), 0, 130);
+            for (const Answer& answer : cached.run({twin, twin, twin}))
+                expect_equal(answer, plain.run({twin}).front());
+            SequenceInput scored = first;
+            scored.sampling.prompt_logprobs = 1;
+            const std::uint64_t unscored = cached.num_cached_tokens();
+            expect_equal(cached.run({scored}).front(), plain.run({scored}).front());
+            EXPECT_EQ(cached.num_cached_tokens(), unscored);
+            // A second turn: what was said is found as the prompt is.
+            SequenceInput turn = first;
+            turn.prompt.insert(turn.prompt.end(), said.tokens.begin(), said.tokens.end());
+            turn.prompt.push_back(9);
+            const std::uint64_t first_turn = cached.num_cached_tokens();
+            turn.sampling.max_tokens = turn.stop.max_tokens = 10;
+            expect_equal(cached.run({turn}).front(), plain.run({turn}).front());
+            EXPECT_EQ(cached.num_cached_tokens() - first_turn, 170U + 39U);
+        }
+    }
+}
+
+TEST_P(ModelRunnerGolden, PreemptedOnesThatResumeFromTheCacheGiveTheSameAnswers) {
+    const std::string path = golden_file(GetParam());
+    std::vector<SequenceInput> inputs;
+    for (std::uint64_t seed = 0; seed < 6; ++seed)
+        inputs.push_back(input(static_cast<std::int64_t>(20 + 23 * seed), seed));
+    Bench together(path, /*num_blocks=*/9, {.has_prefix_cache = true});
+    const std::vector<Answer> crowded = together.run(inputs);
+    EXPECT_GT(together.num_preemptions(), 0U);
+    EXPECT_GT(together.num_cached_tokens(), 0U);
+    Bench plain(path, /*num_blocks=*/9);
+    for (std::size_t number = 0; number < inputs.size(); ++number) {
+        SCOPED_TRACE(number);
+        expect_equal(crowded[number], plain.run({inputs[number]}).front());
     }
 }
 

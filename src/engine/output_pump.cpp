@@ -12,6 +12,7 @@ struct OutputPump::Output {
     Output(NewOutput&& from, const text::Tokenizer& tokenizer)
         : seq(from.seq),
           choice(from.choice),
+          is_looked_up(from.is_looked_up),
           is_prompt_only(from.is_prompt_only),
           min_tokens(from.min_tokens),
           sink(std::move(from.sink)),
@@ -29,6 +30,7 @@ struct OutputPump::Output {
 
     base::SeqId seq;
     int choice;
+    bool is_looked_up;
     bool is_prompt_only;
     std::int64_t min_tokens;
     std::shared_ptr<TokenSink> sink;
@@ -102,7 +104,11 @@ void OutputPump::handle(End& end) {
 }
 
 void OutputPump::deliver(Output& output, SequenceOutput& step) {
-    if (!output.times.first_step) output.times.first_step = step.step_began;
+    if (!output.times.first_step) {
+        output.times.first_step = step.step_began;
+        // The first position that is computed at all: those before it were there.
+        output.usage.cached_tokens = step.first_position;
+    }
     for (decode::TokenLogprob& entry : step.details.prompt_logprobs)
         output.prompt_logprobs.push_back(std::move(entry));
 
@@ -118,7 +124,7 @@ void OutputPump::deliver(Output& output, SequenceOutput& step) {
         event.prompt_logprobs = std::move(output.prompt_logprobs);
         output.times.first_token = step.step_ended;
         // A prompt is computed and paid for once, however many sequences go on from it.
-        if (output.choice == 0) metrics_.on_prompt(output.usage.prompt_tokens);
+        if (output.choice == 0) metrics_.on_prompt(output.usage, output.is_looked_up);
         metrics_.on_first_token(output.times);
     } else {
         metrics_.on_token(step.step_ended - *output.times.last_token);

@@ -24,6 +24,7 @@ struct NewOutput {
     base::SeqId seq;
     int choice = 0;  // its number in the request, for the events
     std::int64_t num_prompt_tokens = 0;
+    bool is_looked_up = false;                          // in the prefix cache
     std::vector<base::TokenId> prompt_tail;             // for text::Detokenizer
     std::shared_ptr<const decode::StopAutomaton> stop;  // owners: the sequences of the request
     std::int64_t min_tokens = 0;  // stop strings that end in the text of these first ones are text
@@ -40,6 +41,7 @@ struct SequenceOutput {
     std::vector<base::TokenId> tokens;
     SequenceDetails details;
     std::optional<FinishReason> finish;
+    std::int64_t first_position = 0;  // that the step computed
     base::TimePoint step_began, step_ended;
 };
 

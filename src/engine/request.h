@@ -63,6 +63,8 @@ struct GenerateRequest {
     std::string id;  // for logs and traces: x-request-id
     base::ClientId client;
     std::int32_t priority = 0;
+    // Prompts share KV blocks only where client and salt are the same.
+    std::string cache_salt;
     std::vector<base::TokenId> prompt;
     decode::SamplingParams sampling;
     int num_choices = 1;  // choice k samples with seed + k

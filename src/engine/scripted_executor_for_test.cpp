@@ -31,7 +31,9 @@ void ScriptedExecutor::introduce(NewSequence& incoming) {
     const std::int64_t num_prompt = std::ssize(input.prompt);
     books_.add({.seq = incoming.seq,
                 .num_prompt_tokens = num_prompt,
-                .max_total_tokens = num_prompt + input.sampling.max_tokens},
+                .max_total_tokens = num_prompt + input.sampling.max_tokens,
+                .prefix = std::make_shared<const kv::PromptKeys>(
+                    kv::PromptKeys{.tokens = {incoming.input, &incoming.input->prompt}})},
                input.sampling.max_tokens);
     scripts_[incoming.seq] = {incoming.input, input.prompt, incoming.is_prompt_scored};
 }
@@ -67,6 +69,7 @@ void ScriptedExecutor::play(sched::SequenceResult& result, SequenceDetails& deta
     const base::TokenId token = next_(script.tokens, num_prompt);
     score(script, token, details);
     script.tokens.push_back(token);
+    books_.set_last_token(result.seq, token);
     result.tokens = {token};
     using Verdict = decode::StopRules::Verdict;
     const Verdict verdict = script.input->stop.check(token, std::ssize(script.tokens) - num_prompt);

@@ -1,11 +1,13 @@
 // Random operation sequences against the fake executor, which keeps its own books, with every
 // invariant checked after every step. The seed is in the failure's trace.
 
+#include <map>
 #include <random>
 #include <unordered_map>
 
 #include <gtest/gtest.h>
 
+#include "sched/chat_trace_for_test.h"
 #include "sched/fake_executor_for_test.h"
 #include "sched/prompts_for_test.h"
 #include "sched/sequence.h"
@@ -45,6 +47,7 @@ class Load {
             if (!part.finish) continue;
             EXPECT_EQ(executor_.num_outputs(part.seq), outputs_.at(part.seq));
             last_said_ = executor_.tokens(part.seq);
+            said_.emplace_back(part.seq, last_said_);
             outputs_.erase(part.seq);
             ++num_finished_;
         }
@@ -66,6 +69,11 @@ class Load {
     // All that the sequence that ended last read and said.
     [[nodiscard]] const std::vector<base::TokenId>& last_said() const { return last_said_; }
 
+    // The same of all that ended since it was asked last.
+    std::vector<std::pair<SeqId, std::vector<base::TokenId>>> take_said() {
+        return std::exchange(said_, {});
+    }
+
     [[nodiscard]] double recomputed_share() const {
         const SchedulerStats stats = scheduler_.stats();
         return static_cast<double>(stats.num_recomputed_tokens) /
@@ -80,6 +88,7 @@ class Load {
     std::unordered_map<SeqId, std::int64_t> outputs_;  // of unfinished sequences
     std::int64_t num_finished_ = 0;
     std::vector<base::TokenId> last_said_;
+    std::vector<std::pair<SeqId, std::vector<base::TokenId>>> said_;
 };
 
 SequenceSpec spec(std::uint64_t id, std::int64_t prompt, std::int64_t total) {
@@ -325,6 +334,41 @@ TEST(SchedulerProperty, TwinsThatStartTogetherEndWithOneSetOfBlocks) {
     EXPECT_EQ(load.scheduler().stats().num_blocks_used, 4);
     load.drain(100);
     EXPECT_EQ(load.num_finished(), 2);
+}
+
+// Share of the prompts' tokens that a service of chats finds, with so many blocks.
+double chat_hit_rate(std::int64_t num_blocks) {
+    SchedulerConfig config = cached_config(num_blocks);
+    config.max_model_len = 32'768;
+    config.max_num_seqs = 16;
+    Load load(config);
+    ChatTrace trace(ChatTraceShape{}, 1);
+    std::map<std::uint64_t, std::size_t> session_of;
+    std::int64_t num_prompt_tokens = 0;
+    std::uint64_t next_id = 0;
+    ChatTrace::Turn turn;
+    while (true) {
+        while (load.num_unfinished() < 8 && trace.next(turn)) {
+            const auto num_prompt = std::ssize(turn.prompt);
+            num_prompt_tokens += num_prompt;
+            session_of[next_id] = turn.session;
+            SequenceSpec next = spec(next_id++, num_prompt, num_prompt + turn.num_outputs);
+            next.prefix = keys_of(config, turn.prompt);
+            EXPECT_TRUE(load.submit(next, turn.num_outputs));
+        }
+        if (load.num_unfinished() == 0) break;
+        load.step();
+        for (auto& [seq, said] : load.take_said())
+            trace.answered(session_of.at(seq.value), std::move(said));
+    }
+    return static_cast<double>(load.scheduler().stats().num_cached_tokens) /
+           static_cast<double>(num_prompt_tokens);
+}
+
+TEST(SchedulerProperty, ChatsFindFourFifthsOfTheirPrompts) {
+    // Room for some thirty sessions; and for hardly more than run at once.
+    EXPECT_GT(chat_hit_rate(1800), 0.8);
+    EXPECT_GT(chat_hit_rate(600), 0.4);
 }
 
 }  // namespace

@@ -50,10 +50,11 @@ class ApiTest(unittest.TestCase):
         self.assertIsNone(choice["logprobs"])
         usage = body["usage"]
         self.assertEqual(usage["total_tokens"], usage["prompt_tokens"] + usage["completion_tokens"])
-        self.assertEqual(usage["prompt_tokens_details"]["cached_tokens"], 0)
+        self.assertIn(usage["prompt_tokens_details"]["cached_tokens"], range(usage["prompt_tokens"]))
 
     def test_the_joined_stream_is_the_whole_text(self):
         for fields in ({}, {"temperature": 1.0, "seed": 5, "top_p": 0.9}, {"n": 3, "temperature": 1.0, "seed": 9}):
+            self.chat(**fields)  # so that both find the same of their prompt
             whole = self.chat(**fields).json()
             stream = self.chat(stream=True, stream_options={"include_usage": True}, **fields)
             self.assertTrue(stream.headers["content-type"].startswith("text/event-stream"))

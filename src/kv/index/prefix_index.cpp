@@ -13,7 +13,7 @@ namespace {
 constexpr std::int32_t kNoNode = -1;
 constexpr base::BlockId kNoBlock(-1);
 // Beside one for each block: roots, and nodes whose blocks all windows have left behind.
-constexpr std::int64_t kSpareNodes = 8192;
+constexpr std::int64_t kSpareNodes = 4096;
 // Fewer tokens are not worth a block's copy.
 constexpr std::int64_t kMinCopied = 4;
 // Children that are looked at for tokens in common, newest first.
@@ -447,12 +447,14 @@ void PrefixIndex::check_invariants() const {
     }
 }
 
+static_assert(sizeof(void*) == 8, "the figures below are for 64 bits");
+
 std::int64_t prefix_index_bytes(std::int64_t num_blocks, std::int64_t num_groups) {
-    // A node with its place in the table of hashes, and for each group its block; a vector that
-    // grows holds two thirds more for a moment.
-    constexpr std::int64_t kNodeBytes = 240 + 64;
+    // A node with its place in the table of hashes, and for each group its block, in a vector that
+    // may have grown to twice of what it needs.
+    constexpr std::int64_t kNodeBytes = 208 + 64;
     const std::int64_t nodes = num_blocks + kSpareNodes;
-    return nodes * (kNodeBytes + num_groups * 4) * 2 + num_blocks * 4;
+    return nodes * (kNodeBytes + num_groups * 8) + num_blocks * 4;
 }
 
 }  // namespace pagoda::kv

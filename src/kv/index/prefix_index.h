@@ -171,7 +171,7 @@ class PrefixIndex final {
     std::deque<BlockPool>& pools_;  // by group
     const std::vector<std::int64_t> windows_;
     const std::int64_t max_nodes_;
-    std::vector<Node> nodes_;
+    std::deque<Node> nodes_;
     std::vector<base::BlockId> node_blocks_;          // [node][group]; kNoBlock: none
     std::vector<NodeIndex> unused_;                   // of nodes_
     std::vector<std::vector<NodeIndex>> block_node_;  // by group and block; kNoNode: none

@@ -110,11 +110,13 @@ Api::Api(std::vector<TokenId> answer)
       logger({.level = base::LogLevel::kError}),
       answers(logger) {
     CHECK(answers.start().ok(), "no thread");
-    const sched::SchedulerConfig config{.max_num_seqs = 16,
-                                        .max_num_batched_tokens = 256,
-                                        .max_queue = 64,
-                                        .max_model_len = 512,
-                                        .groups = {{.num_blocks = 512}}};
+    const sched::SchedulerConfig config{
+        .max_num_seqs = 16,
+        .max_num_batched_tokens = 256,
+        .max_queue = 64,
+        .max_model_len = 512,
+        .groups = {{.num_blocks = 512}},
+        .prefix_hasher = std::make_shared<const kv::PrefixHasher>(base::HashKey({}))};
     const auto next = [answer = std::move(answer)](const std::vector<TokenId>& tokens,
                                                    std::int64_t num_prompt) {
         const auto place = static_cast<std::size_t>(std::ssize(tokens) - num_prompt);

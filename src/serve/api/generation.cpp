@@ -140,6 +140,7 @@ engine::GenerateRequest Generation::request_for(std::size_t number, GenerationPr
         .id = request_id_,
         .client = client_,
         .priority = fields_.priority,
+        .cache_salt = fields_.cache_salt,
         .prompt = std::move(prompt.tokens),
         .sampling = fields_.sampling,
         .num_choices = static_cast<int>(fields_.num_choices),

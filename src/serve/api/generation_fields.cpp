@@ -172,11 +172,21 @@ void refuse_unsupported(FieldReader& reader, std::int64_t num_choices) {
     reader.refuse_unless("thinking_token_budget", false, "it is not offered");
 }
 
+// Part of what every waiting request holds.
+std::string read_cache_salt(FieldReader& reader) {
+    constexpr std::size_t kMostBytes = 512;
+    std::string salt = reader.string("cache_salt").value_or("");
+    if (salt.size() > kMostBytes)
+        reader.fail(base::invalid(
+            fmt::format("cache_salt has {} bytes, the limit is {}", salt.size(), kMostBytes),
+            "cache_salt"));
+    return salt;
+}
+
 // Accepted and without effect on the answer by their own meaning.
 void accept_labels(FieldReader& reader) {
     static_cast<void>(reader.string("user"));
     static_cast<void>(reader.string("safety_identifier"));
-    static_cast<void>(reader.string("cache_salt"));  // no answer comes from another's cache
     static_cast<void>(reader.object("metadata"));
     static_cast<void>(reader.boolean("parallel_tool_calls", true));
 }
@@ -198,6 +208,7 @@ GenerationFields read_generation_fields(FieldReader& reader, const ApiContext& c
     constexpr std::int64_t kMaxPriority = std::numeric_limits<std::int32_t>::max();
     fields.priority =
         static_cast<std::int32_t>(reader.integer("priority", 0, -kMaxPriority, kMaxPriority));
+    fields.cache_salt = read_cache_salt(reader);
     read_response_format(reader);
     refuse_unsupported(reader, fields.num_choices);
     accept_labels(reader);

@@ -29,6 +29,7 @@ struct GenerationFields {
     bool include_usage = false;           // a last chunk with the usage
     bool continuous_usage_stats = false;  // usage in every chunk
     std::int32_t priority = 0;
+    std::string cache_salt;  // beside the client: who has another one shares no KV
 };
 
 // Reads them; what is known and not supported is refused by name. Errors are left in the reader.

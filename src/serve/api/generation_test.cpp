@@ -199,5 +199,61 @@ TEST(Generation, PromptLogprobsOfAChatStandBesideItsChoicesAsInVllm) {
     }
 }
 
+std::int64_t cached_tokens(const Json& usage) {
+    return usage.find("prompt_tokens_details")->find("cached_tokens")->as_int();
+}
+
+TEST(Generation, UsageSaysWhatThePrefixCacheHadInStreamsAndWhole) {
+    Api api("ab");
+    const std::string prompt(200, 'x');
+    const auto ask = [&](std::string_view more) {
+        return api.post(completions, R"({"prompt": ")" + prompt + R"(", )" + std::string(more) +
+                                         R"("max_tokens": 2})");
+    };
+    const auto whole = [&](std::string_view more) { return *ask(more)->json().find("usage"); };
+    EXPECT_EQ(cached_tokens(whole("")), 0);
+    // 201 tokens with <s>, one of which is always computed.
+    EXPECT_EQ(cached_tokens(whole("")), 200);
+    EXPECT_EQ(whole("").find("total_tokens")->as_int(), 203);
+    const auto stream =
+        ask(R"("stream": true, "stream_options": {"include_usage": true}, )")->events();
+    EXPECT_EQ(stream.documents.back().find("usage")->dump(), whole("").dump());
+    // Log-probabilities of the prompt are computed afresh.
+    EXPECT_EQ(cached_tokens(whole(R"("prompt_logprobs": 0, )")), 0);
+    EXPECT_EQ(cached_tokens(whole(R"("echo": true, "logprobs": 0, )")), 0);
+}
+
+TEST(Generation, ACacheSaltSharesWithItselfAlone) {
+    Api api("ab");
+    const auto cached = [&](const std::string& salt) {
+        const auto answer =
+            api.post(completions, R"({"prompt": ")" + std::string(100, 'x') +
+                                      R"(", "max_tokens": 1, "cache_salt": ")" + salt + R"("})");
+        return cached_tokens(*answer->json().find("usage"));
+    };
+    EXPECT_EQ(cached("a"), 0);
+    EXPECT_EQ(cached("a"), 100);
+    EXPECT_EQ(cached(""), 0);
+    EXPECT_EQ(cached("b"), 0);
+    const auto refused = api.post(
+        completions, R"({"prompt": "x", "cache_salt": ")" + std::string(513, 's') + R"("})");
+    EXPECT_EQ(refused->status(), 400);
+    EXPECT_NE(refused->json().find("error")->find("message")->as_string().find("513"),
+              std::string::npos);
+}
+
+TEST(Admin, AResetForgetsThePrefixes) {
+    Api api("ab");
+    const auto cached = [&] {
+        const auto answer =
+            api.post(completions, R"({"prompt": ")" + std::string(100, 'x') + R"("})");
+        return cached_tokens(*answer->json().find("usage"));
+    };
+    EXPECT_EQ(cached(), 0);
+    EXPECT_EQ(cached(), 100);
+    EXPECT_EQ(api.post(reset_prefix_cache, "")->json().find("status")->as_string(), "ok");
+    EXPECT_EQ(cached(), 0);
+}
+
 }  // namespace
 }  // namespace pagoda::api

@@ -17,10 +17,10 @@ struct Entry {
     void (*handler)(const ApiContext&, http::Request&&, Writer);
     Work work = Work::kRequest;
     Asker asker = Asker::kClient;
-    bool is_public = false;  // needs no key
+    http::Access access = http::Access::kClients;
 };
 
-constexpr std::array<Entry, 11> kRoutes = {{
+constexpr std::array<Entry, 12> kRoutes = {{
     {"POST", "/v1/chat/completions", chat_completions},
     {"POST", "/v1/completions", completions},
     {"GET", "/v1/models", list_models, Work::kLookup},
@@ -28,10 +28,12 @@ constexpr std::array<Entry, 11> kRoutes = {{
     {"POST", "/tokenize", tokenize},
     {"POST", "/detokenize", detokenize},
     {"POST", "/apply-template", apply_template},
-    {"GET", "/health", health, Work::kLookup, Asker::kMonitor, true},
-    {"GET", "/ready", ready, Work::kLookup, Asker::kMonitor, true},
+    {"GET", "/health", health, Work::kLookup, Asker::kMonitor, http::Access::kPublic},
+    {"GET", "/ready", ready, Work::kLookup, Asker::kMonitor, http::Access::kPublic},
     {"GET", "/version", version, Work::kLookup},
     {"GET", "/metrics", metrics, Work::kLookup, Asker::kMonitor},
+    {"POST", "/admin/reset_prefix_cache", reset_prefix_cache, Work::kLookup, Asker::kClient,
+     http::Access::kAdmin},
 }};
 
 }  // namespace
@@ -45,7 +47,7 @@ void add_routes(http::Router& router, const ApiContext& context) {
                             http::Request&& request, std::shared_ptr<http::ResponseWriter> writer) {
                             handler(context, std::move(request), std::move(writer));
                         },
-                    .is_public = entry.is_public,
+                    .access = entry.access,
                     .is_immediate = entry.work == Work::kLookup,
                     .is_quiet = entry.asker == Asker::kMonitor});
     }

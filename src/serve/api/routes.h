@@ -20,6 +20,7 @@ void apply_template(const ApiContext& context, http::Request&& request, Writer w
 void health(const ApiContext& context, http::Request&& request, Writer writer);
 void ready(const ApiContext& context, http::Request&& request, Writer writer);
 void version(const ApiContext& context, http::Request&& request, Writer writer);
+void reset_prefix_cache(const ApiContext& context, http::Request&& request, Writer writer);
 void metrics(const ApiContext& context, http::Request&& request, Writer writer);
 
 }  // namespace pagoda::api

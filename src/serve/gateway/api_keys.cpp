@@ -125,6 +125,21 @@ http::Filter key_filter(std::shared_ptr<const ApiKeys> keys) {
     };
 }
 
+http::Filter admin_filter(std::shared_ptr<const ApiKeys> key) {
+    if (key != nullptr) return key_filter(std::move(key));
+    return [](http::Request& request) -> std::optional<http::Response> {
+        const bool is_for_another = request.header("x-forwarded-for") != nullptr ||
+                                    request.header("forwarded") != nullptr ||
+                                    request.header("origin") != nullptr;
+        if (request.is_loopback && !is_for_another) return std::nullopt;
+        return http::error_response(
+            {.status = 403,
+             .message = "without admin_api_key this route is for programs on the server's own "
+                        "machine, not for what a proxy or a browser sends",
+             .code = "permission_denied"});
+    };
+}
+
 http::Filter address_filter() {
     return [](http::Request& request) -> std::optional<http::Response> {
         const std::string& address = request.remote_address;

@@ -50,6 +50,11 @@ class ApiKeys {
 // known one. The first header that carries a key counts.
 [[nodiscard]] http::Filter key_filter(std::shared_ptr<const ApiKeys> keys);
 
+// For the operator's routes: asks for that key alone, and without one lets in who is on this very
+// machine. A proxy or a browser there asks for others, who are not: what either adds to a request
+// is refused with 403.
+[[nodiscard]] http::Filter admin_filter(std::shared_ptr<const ApiKeys> key);
+
 // Lets everyone in; a client is an address.
 [[nodiscard]] http::Filter address_filter();
 

@@ -138,5 +138,31 @@ TEST(KeyFile, IsRefusedWithItsNameAndTheLineThatIsWrong) {
               "keys.txt:1: the API key must consist of visible ASCII characters");
 }
 
+TEST(AdminFilter, WithoutAKeyIsForProgramsOnThisMachine) {
+    const http::Filter filter = admin_filter(nullptr);
+    http::Request local{.is_loopback = true};
+    EXPECT_FALSE(filter(local));
+    http::Request remote{.is_loopback = false};
+    ASSERT_TRUE(filter(remote));
+    EXPECT_EQ(filter(remote)->status, 403);
+    for (const char* name : {"X-Forwarded-For", "Forwarded", "Origin"}) {
+        http::Request forwarded{.headers = {{name, "somebody"}}, .is_loopback = true};
+        ASSERT_TRUE(filter(forwarded)) << name;
+        EXPECT_EQ(filter(forwarded)->status, 403);
+    }
+}
+
+TEST(AdminFilter, WithAKeyAsksForThatOne) {
+    const std::string key = "operators-key";
+    const http::Filter filter =
+        admin_filter(std::make_shared<const ApiKeys>(ApiKeys::create({&key, 1}).value()));
+    http::Request none{.is_loopback = true};
+    EXPECT_EQ(filter(none)->status, 401);
+    http::Request other{.headers = {{"authorization", "Bearer somebody-elses"}}};
+    EXPECT_EQ(filter(other)->status, 401);
+    http::Request right{.headers = {{"authorization", "Bearer operators-key"}}};
+    EXPECT_FALSE(filter(right));
+}
+
 }  // namespace
 }  // namespace pagoda::gateway

@@ -38,7 +38,7 @@ TestServer::TestServer(ServerOptions options, const AddRoutes& add_routes, base:
                      [](Request&&, const std::shared_ptr<ResponseWriter>& writer) {
                          writer->send({.body = "now"});
                      },
-                 .is_public = true,
+                 .access = Access::kPublic,
                  .is_immediate = true,
                  .is_quiet = true});
     if (add_routes) add_routes(router_);

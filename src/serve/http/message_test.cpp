@@ -36,7 +36,8 @@ Router two_routes() {
             writer->send({.body = text});
         };
     };
-    router.add({.method = "GET", .path = "/open", .handler = answer("open"), .is_public = true});
+    router.add(
+        {.method = "GET", .path = "/open", .handler = answer("open"), .access = Access::kPublic});
     router.add({.method = "GET", .path = "/models/*", .handler = answer("model")});
     router.add({.method = "POST", .path = "/models/*", .handler = answer("posted")});
     return router;
@@ -59,6 +60,22 @@ TEST(Router, FiltersGuardEverythingThatIsNotPublic) {
     EXPECT_EQ(ask(router, "GET", "/open").status, 200);
     EXPECT_EQ(ask(router, "GET", "/models/a").status, 401);
     EXPECT_EQ(ask(router, "GET", "/nothing").status, 401) << "routes are not told to strangers";
+}
+
+TEST(Router, TheOperatorsRoutesAskTheirOwnFilterAlone) {
+    Router router = two_routes();
+    router.add({.method = "POST",
+                .path = "/admin/x",
+                .handler =
+                    [](Request&&, const std::shared_ptr<ResponseWriter>& writer) {
+                        writer->send({.body = "done"});
+                    },
+                .access = Access::kAdmin});
+    router.add_filter([](Request&) { return error_response({.status = 401, .message = "no"}); });
+    EXPECT_EQ(ask(router, "POST", "/admin/x").body, "done");
+    router.add_admin_filter([](Request&) { return error_response({.status = 403}); });
+    EXPECT_EQ(ask(router, "POST", "/admin/x").status, 403);
+    EXPECT_EQ(ask(router, "GET", "/models/a").status, 401);
 }
 
 TEST(ErrorResponse, HasOpenAisShape) {

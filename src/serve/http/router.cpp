@@ -45,8 +45,9 @@ Routing Router::admit(Request& head) const {
         allowed += (allowed.empty() ? "" : ", ") + route.method;
         if (route.method == "GET") allowed += ", HEAD";
     }
-    if (result.route == nullptr || !result.route->is_public) {
-        for (const Filter& filter : filters_) {
+    const Access access = result.route == nullptr ? Access::kClients : result.route->access;
+    if (access != Access::kPublic) {
+        for (const Filter& filter : access == Access::kAdmin ? admin_filters_ : filters_) {
             result.refusal = filter(head);
             if (result.refusal) return result;
         }
