@@ -82,7 +82,7 @@ class Usage(Cli):
                 self.assertLessEqual(engine, words)
         flags = ("--max-num-seqs", "2", "--scheduling-policy", "fcfs", "--block-size", "32", "--memory-utilization", "0.5", "--raw")
         self.succeed("run", TOY, "hi", "--max-tokens", "1", *flags)
-        self.assertIn("not offered in this version", self.refuse(2, "perplexity", TOY, "--file", "-", "--enable-prefix-caching"))
+        self.assertIn("not offered in this version", self.refuse(2, "perplexity", TOY, "--file", "-", "--enable-expert-parallel"))
         self.assertIn("are one key", self.refuse(2, "run", TOY, "hi", "--memory-utilization", "0.5", "--gpu-memory-utilization", "0.6"))
 
     def test_a_failed_operation_has_status_1(self):
@@ -204,8 +204,8 @@ class Configuration(Cli):
         self.assertIn("did you mean PAGODA_ISA?", self.refuse(2, "run", TOY, "hi", environment={"PAGODA_IAS": "ref"}))
 
     def test_what_this_version_lacks_is_refused_by_name(self):
-        self.assertIn("not offered", self.refuse(2, "serve", TOY, "--enable-prefix-caching"))
-        self.file.write_text("enable_prefix_caching: false\n")
+        self.assertIn("not offered", self.refuse(2, "serve", TOY, "--enable-expert-parallel"))
+        self.file.write_text("enable_expert_parallel: false\n")
         self.printed()
 
     def test_secrets_are_masked(self):

@@ -41,7 +41,7 @@ class PrefixCacheTest(unittest.TestCase):
         self.assertEqual(answer.json(), {"status": "ok"})
 
     def test_answers_with_and_without_hits_are_the_same(self):
-        with Server("--max-model-len", "2048", "--enable-prefix-caching", "false", "--threads", "1") as plain:
+        with Server("--max-model-len", "2048", "--no-enable-prefix-caching", "--threads", "1") as plain:
             for fields in ({}, {"temperature": 1.0, "seed": 7, "logprobs": True, "top_logprobs": 3}):
                 for question in QUESTIONS:
                     messages = [SYSTEM, {"role": "user", "content": question}]
