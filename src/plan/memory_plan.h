@@ -18,8 +18,8 @@ struct ProcessShares {
     std::uint64_t bodies_bytes = std::uint64_t{32} << 20;  // bodies on their way: the HTTP server
     std::uint64_t small_bodies_bytes = std::uint64_t{8} << 20;  // and their first 64 KiB
     std::uint64_t text_bytes = std::uint64_t{8} << 20;          // connections, output, metrics
-    // What the prefix index knows of KV blocks: some 300 bytes for each, up to 40 000 of them. Where
-    // there are more, they take gigabytes, and the rest is in the rounding of a page each.
+    // What the prefix index knows of KV blocks: some 300 bytes for each, up to 40 000 of them.
+    // Where there are more, they take gigabytes, and the rest is in the rounding of a page each.
     std::uint64_t index_bytes = std::uint64_t{12} << 20;
     // JSON, templates and tokens of bodies that are being understood, answers that are being
     // written: what the worst known bodies take (tests/e2e/test_memory.py).

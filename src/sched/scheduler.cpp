@@ -419,6 +419,7 @@ void Scheduler::Impl::check_sequence(const Sequence& sequence) const {
 void Scheduler::check_invariants() const {
     const Impl& state = *impl_;
     std::vector<std::vector<std::int32_t>> held;  // by group and block
+    held.reserve(state.pools.size());
     for (const kv::BlockPool& pool : state.pools)
         held.emplace_back(static_cast<std::size_t>(pool.num_blocks()));
     std::int64_t num_running = 0;

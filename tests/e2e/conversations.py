@@ -11,6 +11,14 @@ WORDS = ("river stone garden winter market letter window history number island m
          "travel coffee science paper machine colour morning table silver village nature doctor memory science voice signal").split()
 
 
+@dataclass(frozen=True)
+class Shape:
+    num_applications: int = 4
+    system_words: int = 220
+    question_words: int = 25
+    mean_turns: float = 5
+
+
 @dataclass
 class Session:
     name: int
@@ -24,24 +32,24 @@ def words(random_source, mean, spread=0.6):
     return " ".join(random_source.choice(WORDS) for _ in range(count))
 
 
-def sessions(seed, num_sessions, num_applications=4, system_words=220, question_words=25, mean_turns=5):
+def sessions(seed, num_sessions, shape):
     source = random.Random(seed)
-    systems = ["You are an assistant. " + words(source, system_words, 0.3) for _ in range(num_applications)]
-    popularity = [1 / (rank + 1) for rank in range(num_applications)]
+    systems = ["You are an assistant. " + words(source, shape.system_words, 0.3) for _ in range(shape.num_applications)]
+    popularity = [1 / (rank + 1) for rank in range(shape.num_applications)]
     result = []
     for name in range(num_sessions):
         turns = 1
-        while source.random() > 1 / mean_turns:
+        while source.random() > 1 / shape.mean_turns:
             turns += 1
         result.append(Session(name, [{"role": "system", "content": source.choices(systems, popularity)[0]}],
-                              [words(source, question_words) for _ in range(turns)]))
+                              [words(source, shape.question_words) for _ in range(turns)]))
     return result
 
 
-def turns(seed, num_sessions, num_open=8, **shape):
+def turns(seed, num_sessions, num_open=8, shape=Shape()):
     """Session by session that has a turn now, with its next question asked; whoever takes one appends the answer to its messages."""
     source = random.Random(seed + 1)
-    waiting = sessions(seed, num_sessions, **shape)
+    waiting = sessions(seed, num_sessions, shape)
     running = []
     while waiting or running:
         while waiting and len(running) < num_open:

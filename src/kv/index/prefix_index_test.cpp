@@ -55,17 +55,18 @@ class Cache {
                 tables[group].append(take(group));
         }
         for (std::int64_t index = match.num_blocks; index < tokens.num_full_blocks(); ++index) {
-            std::vector<std::optional<BlockId>> blocks;
-            for (const BlockTable& table : tables) blocks.emplace_back(table.at(index));
+            std::vector<std::optional<BlockId>> blocks(tables.size());
+            for (std::size_t group = 0; group < tables.size(); ++group)
+                blocks[group] = tables[group].at(index);
             for (const auto& [group, block] : index_->publish(cursor, tokens, blocks)) {
                 const auto at = static_cast<std::size_t>(group);
                 tables[at].replace(index, pools_[at].share(block));
             }
         }
         if (tokens.num_tokens() % kBlockTokens != 0) {
-            std::vector<BlockId> last;
-            for (const BlockTable& table : tables)
-                last.push_back(table.at(tokens.num_full_blocks()));
+            std::vector<BlockId> last(tables.size());
+            for (std::size_t group = 0; group < tables.size(); ++group)
+                last[group] = tables[group].at(tokens.num_full_blocks());
             index_->publish_partial(cursor, tokens, tokens.num_tokens() % kBlockTokens, last);
         }
         std::vector<BlockId> ids;
@@ -179,7 +180,7 @@ TEST(PrefixIndex, GroupsAgreeOnTheLengthThatAllCanGoOnFrom) {
     const TokenChain tokens = cache.chain(counting(192));
     PrefixCursor cursor = cache.index().start(tokens, cache.match(tokens));
     for (BlockTable& table : tables) {
-        const std::size_t group = &table - tables.data();
+        const auto group = static_cast<std::size_t>(&table - tables.data());
         for (int i = 0; i < 6; ++i) table.append(cache.take(group));
     }
     // The window's blocks 3 and 4 were gone before they could be published.

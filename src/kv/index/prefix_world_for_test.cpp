@@ -19,6 +19,7 @@ std::deque<BlockPool> make_pools(const std::vector<PrefixWorld::Group>& groups) 
 
 std::vector<std::int64_t> windows_of(const std::vector<PrefixWorld::Group>& groups) {
     std::vector<std::int64_t> windows;
+    windows.reserve(groups.size());
     for (const PrefixWorld::Group& group : groups) windows.push_back(group.window);
     return windows;
 }
@@ -192,6 +193,7 @@ void PrefixWorld::end(std::size_t which) {
     if (choose_(0, 2) > 0 && is_whole && sequence.num_computed % kBlockTokens > 0 &&
         sequence.cursor.num_blocks() == index) {
         std::vector<base::BlockId> blocks;
+        blocks.reserve(sequence.tables.size());
         for (const BlockTable& table : sequence.tables) blocks.push_back(table.at(index));
         index_.publish_partial(sequence.cursor, sequence.chain,
                                sequence.num_computed % kBlockTokens, blocks);
