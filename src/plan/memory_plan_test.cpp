@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "kv/index/prefix_index.h"
+
 namespace pagoda::plan {
 namespace {
 
@@ -26,7 +28,7 @@ TEST(MemoryPlan, KvTakesWhatIsLeftAndNoMore) {
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     EXPECT_LE(plan->weights_bytes + plan->workspace_bytes + plan->other_bytes + plan->kv_bytes,
               1024 * kMiB);
-    EXPECT_EQ(plan->group_blocks[0], 1024 - 100 - 20 - 264);
+    EXPECT_EQ(plan->group_blocks[0], 1024 - 100 - 20 - 276);
     EXPECT_EQ(plan->max_model_len, 8192);
     EXPECT_FALSE(plan->max_model_len_lowered);
 }
@@ -36,11 +38,13 @@ TEST(MemoryPlan, HasRoomForWhatIsResidentAlreadyAndForQueuesBodiesTextAndHandlin
     asked.in_use_bytes = 10 * kMiB;
     const auto plan = make_memory_plan(full_attention(), asked);
     ASSERT_TRUE(plan.ok());
-    EXPECT_EQ(kProcessShares.sum(), 264 * kMiB);
+    EXPECT_EQ(kProcessShares.sum(), 276 * kMiB);
     EXPECT_EQ(plan->other_bytes, 10 * kMiB + kProcessShares.queue_bytes +
                                      kProcessShares.bodies_bytes +
                                      kProcessShares.small_bodies_bytes + kProcessShares.text_bytes +
-                                     kProcessShares.handling_bytes);
+                                     kProcessShares.index_bytes + kProcessShares.handling_bytes);
+    EXPECT_LE(kv::prefix_index_bytes(40'000, 2),
+              static_cast<std::int64_t>(kProcessShares.index_bytes));
 }
 
 TEST(MemoryPlan, KvIsNoLargerThanAllSequencesCanUse) {
@@ -50,7 +54,7 @@ TEST(MemoryPlan, KvIsNoLargerThanAllSequencesCanUse) {
 }
 
 TEST(MemoryPlan, AnAutomaticLengthIsLoweredToWhatFits) {
-    const auto plan = make_memory_plan(full_attention(), budget(484 * kMiB));
+    const auto plan = make_memory_plan(full_attention(), budget(496 * kMiB));
     ASSERT_TRUE(plan.ok());
     EXPECT_TRUE(plan->max_model_len_lowered);
     EXPECT_EQ(plan->max_model_len, 100 * 32);
@@ -58,7 +62,7 @@ TEST(MemoryPlan, AnAutomaticLengthIsLoweredToWhatFits) {
 }
 
 TEST(MemoryPlan, AnExplicitLengthThatCanNotFitIsRefusedWithBothNumbers) {
-    MemoryBudget asked = budget(484 * kMiB);
+    MemoryBudget asked = budget(496 * kMiB);
     asked.max_model_len = 4096;
     const auto plan = make_memory_plan(full_attention(), asked);
     ASSERT_FALSE(plan.ok());
@@ -101,7 +105,7 @@ TEST(MemoryPlan, AWindowedGroupHasNoMoreBlocksThanTheFullOne) {
     model::ModelSizes sizes = full_attention();
     sizes.groups = {{.window = 8000, .layers = {0}}, {.window = 0, .layers = {1}}};
     sizes.block_bytes = {kMiB, kMiB};
-    const auto plan = make_memory_plan(sizes, budget(484 * kMiB));
+    const auto plan = make_memory_plan(sizes, budget(496 * kMiB));
     ASSERT_TRUE(plan.ok());
     EXPECT_EQ(plan->group_blocks, (std::vector<std::int64_t>{50, 50}));
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int32_t kNoNode = -1;
 constexpr base::BlockId kNoBlock(-1);
 // Beside one for each block: roots, and nodes whose blocks all windows have left behind.
-constexpr std::int64_t kSpareNodes = 4096;
+constexpr std::int64_t kSpareNodes = 2048;
 // Fewer tokens are not worth a block's copy.
 constexpr std::int64_t kMinCopied = 4;
 // Children that are looked at for tokens in common, newest first.
@@ -213,7 +213,6 @@ PrefixCursor PrefixIndex::start(const TokenChain& tokens, const PrefixMatch& mat
         CHECK(match.num_tokens() == 0, "a match without a root");
         if (by_hash_.contains(tokens.prompt().root)) return {};
         root = add_node(kNoNode);
-        if (!root) return {};
         at(*root).hash = tokens.prompt().root;
         at(*root).scope = std::make_unique<const std::string>(tokens.prompt().scope);
         by_hash_.emplace(at(*root).hash, *root);
@@ -248,8 +247,9 @@ std::vector<PrefixIndex::Replacement> PrefixIndex::publish(
     if (!node) {
         // Another sequence's tokens under the same hash: what follows here cannot be found.
         if (by_hash_.contains(tokens.hash(index))) return cursor.reset(), replaced;
+        make_room_for_node();
+        if (num_nodes_ >= max_nodes_) return cursor.reset(), replaced;
         node = add_node(cursor.node_);
-        if (!node) return cursor.reset(), replaced;
         Node& added = at(*node);
         added.hash = tokens.hash(index);
         added.tokens = tokens.block(index);
@@ -275,15 +275,28 @@ void PrefixIndex::publish_partial(const PrefixCursor& cursor, const TokenChain& 
     if (!cursor.is_attached() || num_tokens < kMinCopied) return;
     const std::int64_t index = cursor.num_blocks_;
     if (best_partial(cursor.node_, tokens, index, num_tokens).num_tokens == num_tokens) return;
-    const std::optional<NodeIndex> node = add_node(cursor.node_);
-    if (!node) return;
-    Node& added = at(*node);
+    if (num_nodes_ >= max_nodes_) return;
+    const NodeIndex node = add_node(cursor.node_);
+    Node& added = at(node);
     added.num_tokens = static_cast<std::int32_t>(num_tokens);
     added.tokens = tokens.block(index);
     std::fill(added.tokens.begin() + num_tokens, added.tokens.end(), 0);
     for (std::size_t group = 0; group < pools_.size(); ++group)
-        add_block(*node, group, blocks[group]);
-    absorb_partials(*node);
+        add_block(node, group, blocks[group]);
+    absorb_partials(node);
+}
+
+// Many scopes with little in each have more nodes than blocks: the oldest go, as they would for
+// want of blocks.
+void PrefixIndex::make_room_for_node() {
+    constexpr int kMostTries = 8;
+    std::size_t group = 0;
+    while (group + 1 < pools_.size() && windows_[group] != 0) ++group;
+    for (int tries = 0; tries < kMostTries && num_nodes_ >= max_nodes_; ++tries) {
+        const std::optional<base::BlockId> oldest = pools_[group].first_cached();
+        if (!oldest) return;
+        evict(group, *oldest);
+    }
 }
 
 // Partial blocks that the node's tokens go beyond, and that nobody holds, have become useless.
@@ -308,8 +321,7 @@ void PrefixIndex::absorb_partials(NodeIndex node) {
     }
 }
 
-std::optional<PrefixIndex::NodeIndex> PrefixIndex::add_node(NodeIndex parent) {
-    if (num_nodes_ >= max_nodes_) return std::nullopt;
+PrefixIndex::NodeIndex PrefixIndex::add_node(NodeIndex parent) {
     if (unused_.empty()) {
         unused_.push_back(static_cast<NodeIndex>(nodes_.size()));
         nodes_.emplace_back();

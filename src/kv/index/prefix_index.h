@@ -88,9 +88,9 @@ class PrefixIndex final {
     [[nodiscard]] PrefixMatch match(const TokenChain& tokens, std::int64_t max_tokens,
                                     const TakenBlocks& taken) const;
 
-    // A sequence starts with what match() found: counts as a use of it. Detached when the index has
-    // no room for the scope. REQUIRES: nothing of the match was evicted since; the sequence has its
-    // references on the blocks.
+    // A sequence starts with what match() found: counts as a use of it. Detached when another
+    // scope has the same hash. REQUIRES: nothing of the match was evicted since; the sequence has
+    // its references on the blocks.
     [[nodiscard]] PrefixCursor start(const TokenChain& tokens, const PrefixMatch& match);
 
     struct Replacement {
@@ -115,7 +115,7 @@ class PrefixIndex final {
     void clear();
 
     [[nodiscard]] std::int64_t num_nodes() const { return num_nodes_; }
-    // The most it may have, and the bytes that these take.
+    // The most that are published, beside the roots of sequences that run.
     [[nodiscard]] std::int64_t max_nodes() const { return max_nodes_; }
 
     // The tree agrees with the pools, for tests.
@@ -159,7 +159,8 @@ class PrefixIndex final {
     void add_copy(PrefixMatch& match, std::span<const NodeIndex> path, const TokenChain& tokens,
                   std::int64_t max_tokens, const TakenBlocks& taken) const;
 
-    [[nodiscard]] std::optional<NodeIndex> add_node(NodeIndex parent);
+    void make_room_for_node();
+    [[nodiscard]] NodeIndex add_node(NodeIndex parent);
     void add_block(NodeIndex node, std::size_t group, base::BlockId id);
     void remove_blocks(NodeIndex node);
     void remove_block(NodeIndex node, std::size_t group);

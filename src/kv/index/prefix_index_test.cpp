@@ -287,6 +287,17 @@ TEST(PrefixIndex, ALongerPartialBlockTakesTheShorterOnesPlace) {
     cache.check();
 }
 
+TEST(PrefixIndex, ManyScopesWithLittleInEachMakeRoomForMore) {
+    constexpr int kScopes = 6000;  // two nodes each, and blocks for more than that
+    Cache cache(8000);
+    for (int scope = 0; scope < kScopes; ++scope)
+        cache.run(cache.chain(counting(32), std::to_string(scope)));
+    EXPECT_LE(cache.index().num_nodes(), cache.index().max_nodes());
+    EXPECT_EQ(cache.match(cache.chain(counting(33), "0")).num_blocks, 0);
+    EXPECT_EQ(cache.match(cache.chain(counting(33), std::to_string(kScopes - 1))).num_blocks, 1);
+    cache.check();
+}
+
 // Any order of events keeps every invariant, and every block that is given holds exactly the tokens
 // that it is given for.
 void run_world(const std::vector<PrefixWorld::Group>& groups) {
