@@ -149,10 +149,12 @@ TEST(PrefixIndex, EqualHashesOfOtherTokensAreNoHit) {
     Cache cache;
     const TokenChain honest = cache.chain(counting(70));
     cache.run(honest);
-    for (const bool is_root_equal : {true, false}) {
+    for (const bool is_scope_equal : {true, false}) {
         PromptKeys forged = honest.prompt();
-        forged.tokens = std::make_shared<const std::vector<TokenId>>(counting(70, 1000));
-        if (!is_root_equal) forged.scope = "b";
+        if (is_scope_equal)
+            forged.tokens = std::make_shared<const std::vector<TokenId>>(counting(70, 1000));
+        else
+            forged.scope = "b";
         const TokenChain evil(std::make_shared<const PromptKeys>(forged));
         EXPECT_EQ(cache.match(evil).num_tokens(), 0);
         cache.run(evil);
