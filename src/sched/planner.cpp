@@ -15,6 +15,8 @@ namespace {
 // before nobody passes it any more.
 constexpr std::size_t kMaxUnfit = 16;
 constexpr std::int64_t kMaxPassed = 64;
+// How many that wait for what others are computing a plan looks past.
+constexpr int kMaxFollowers = 256;
 
 }  // namespace
 
@@ -130,9 +132,15 @@ void Planner::plan_admissions() {
     std::size_t num_running = num_kept_;
     if (num_running >= max_running || prefill_budget_ <= 0) return;
     const std::unique_ptr<AdmissionOrder> order = input_.policy.order();
-    while (num_running < max_running && prefill_budget_ > 0) {
+    add_running_prefills();
+    int num_followers = 0;
+    while (num_running < max_running && prefill_budget_ > 0 && num_followers < kMaxFollowers) {
         const Sequence* const sequence = order->next();
         if (sequence == nullptr) break;
+        if (is_being_computed(*sequence)) {
+            ++num_followers;
+            continue;
+        }
         if (demand_.empty()) add_running_demand();
         if (const std::optional<Start> begun = may_start(*sequence)) {
             demand_.add(begun->demand);
@@ -146,6 +154,30 @@ void Planner::plan_admissions() {
         if (sequence->is_resumed() || sequence->num_passed >= kMaxPassed) break;
         if (unfit_.size() >= kMaxUnfit) break;
     }
+}
+
+void Planner::add_running_prefills() {
+    for (std::size_t i = 0; i < num_kept_; ++i) {
+        const Sequence& sequence = *input_.running[i];
+        if (sequence.chain && sequence.cursor.is_attached() && !decodes(sequence))
+            prefills_.push_back({&sequence, sequence.cursor.num_blocks(), false});
+    }
+}
+
+// Whether a block of this sequence that the cache lacks is what another one computes in this step;
+// equal hashes mean equal blocks before it. It loses little by waiting for it: it would share the
+// step, and compute the same. Nobody waits for one of a lower rank, so that the first in rank never
+// waits.
+bool Planner::is_being_computed(const Sequence& sequence) const {
+    if (!sequence.chain || sequence.spec.computes_whole_prompt) return false;
+    const std::int64_t most = (sequence.num_total - 1) / kv::kBlockTokens;
+    return std::any_of(prefills_.begin(), prefills_.end(), [&](const Prefill& other) {
+        const std::int64_t block = other.next_block;
+        if (!other.is_new && sequence.rank < other.sequence->rank) return false;
+        if (block >= most || block >= other.sequence->chain->num_full_blocks()) return false;
+        const base::Hash128& hash = sequence.chain->hash(block);
+        return hash == other.sequence->chain->hash(block) && !input_.index.has(hash);
+    });
 }
 
 std::optional<Planner::Start> Planner::may_start(const Sequence& sequence) const {
@@ -222,6 +254,7 @@ void Planner::start(const Sequence& sequence, const Start& start) {
         }
     }
     prefill_budget_ -= part.num_tokens;
+    if (sequence.chain) prefills_.push_back({&sequence, match.num_blocks, true});
     prefill_rows_.push_back(std::move(part));
 }
 

@@ -64,6 +64,12 @@ class Planner final {
         };
         [[nodiscard]] Taken take();
     };
+    // A sequence whose prefill goes on in this step, and the block that it will publish next.
+    struct Prefill {
+        const Sequence* sequence;
+        std::int64_t next_block;
+        bool is_new;  // starts in this plan
+    };
     // What a sequence that may start begins with.
     struct Start {
         kv::PrefixMatch match;
@@ -76,6 +82,8 @@ class Planner final {
     void preempt_last();
     void plan_admissions();
     [[nodiscard]] std::optional<Start> may_start(const Sequence& sequence) const;
+    void add_running_prefills();
+    [[nodiscard]] bool is_being_computed(const Sequence& sequence) const;
     [[nodiscard]] kv::PrefixMatch find_prefix(const Sequence& sequence) const;
     [[nodiscard]] std::int64_t tokens_that_fit_after(const Sequence& sequence,
                                                      const kv::PrefixMatch& match) const;
@@ -106,6 +114,7 @@ class Planner final {
     bool is_short_of_blocks_ = false;
     FutureDemand demand_;  // of running and admitted sequences, for admission
     std::vector<const Sequence*> unfit_;
+    std::vector<Prefill> prefills_;
     std::vector<SequencePlan> decode_rows_, prefill_rows_;
     StepPlan plan_;
 };

@@ -319,12 +319,48 @@ TEST(SchedulerProperty, ManyFitWhereTheyShareTheirPrompt) {
     EXPECT_EQ(load.scheduler().stats().num_preemptions, 0U);
 }
 
+TEST(SchedulerProperty, WhatSeveralAskForAtOnceIsComputedOnce) {
+    const SchedulerConfig config = cached_config(512);
+    Load load(config);
+    std::vector<base::TokenId> tokens(1000, 7);
+    for (std::uint64_t id = 0; id < 16; ++id) {
+        SequenceSpec next = spec(id, 1000, 1030);
+        tokens[900] = static_cast<base::TokenId>(id / 4);  // four prompts, each four times
+        next.prefix = keys_of(config, tokens);
+        ASSERT_TRUE(load.submit(next, 30));
+    }
+    load.drain(1000);
+    // 896 tokens once, what is left of four prompts, and of each the last, partial block.
+    EXPECT_LE(load.scheduler().stats().num_computed_tokens, 896 + 4 * 104 + 16 * (32 + 30));
+}
+
+TEST(SchedulerProperty, NobodyWaitsForWhoIsLowerInRank) {
+    SchedulerConfig config = cached_config(512);
+    config.policy = PolicyKind::kPriority;
+    config.max_num_batched_tokens = 256;
+    Load load(config);
+    const std::vector<base::TokenId> tokens(1000, 7);
+    SequenceSpec low = spec(0, 1000, 1030);
+    low.prefix = keys_of(config, tokens);
+    low.max_step_tokens = 64;
+    ASSERT_TRUE(load.submit(low, 30));
+    load.step();
+    SequenceSpec high = spec(1, 1000, 1030);
+    high.prefix = low.prefix;
+    high.priority = -1;
+    ASSERT_TRUE(load.submit(high, 30));
+    load.step();
+    EXPECT_EQ(load.scheduler().stats().num_running, 2);
+    load.drain(1000);
+}
+
 TEST(SchedulerProperty, TwinsThatStartTogetherEndWithOneSetOfBlocks) {
     const SchedulerConfig config = cached_config(128);
     Load load(config);
     const std::vector<base::TokenId> tokens(70, 7);
     for (std::uint64_t id = 0; id < 2; ++id) {
         SequenceSpec next = spec(id, 70, 120);
+        next.computes_whole_prompt = true;  // waits for nobody
         next.prefix = keys_of(config, tokens);
         ASSERT_TRUE(load.submit(next, 40));
     }

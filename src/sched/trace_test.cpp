@@ -111,6 +111,7 @@ class Trace {
         if (fields.contains("refused")) return status.ok() ? name + " was not refused" : "";
         if (!status.ok()) return status.error().message;
         executor_->add(spec, outputs);
+        if (spec.prefix != nullptr) tokens_[name] = *spec.prefix->tokens;
         ids_[name] = spec.seq;
         names_[spec.seq] = name;
         return "";

@@ -88,6 +88,9 @@ class PrefixIndex final {
     [[nodiscard]] PrefixMatch match(const TokenChain& tokens, std::int64_t max_tokens,
                                     const TakenBlocks& taken) const;
 
+    // Whether a block with this hash is there: a cheap hint, to be verified by match().
+    [[nodiscard]] bool has(const base::Hash128& hash) const { return by_hash_.contains(hash); }
+
     // A sequence starts with what match() found: counts as a use of it. Detached when another
     // scope has the same hash. REQUIRES: nothing of the match was evicted since; the sequence has
     // its references on the blocks.
