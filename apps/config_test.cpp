@@ -127,8 +127,7 @@ TEST(Config, RefusesWhatIsKnownAndNotOfferedUnlessItAsksForNothing) {
                                                           {"enable_expert_parallel", "yes"},
                                                           {"scheduling_policy", "deadline"},
                                                           {"block_size", "16"},
-                                                          {"request_timeout", "3s"},
-                                                          {"target_itl_ms", "200"}})
+                                                          {"request_timeout", "3s"}})
         EXPECT_NE(flag_error(key, value).find("is not offered in this version"), std::string::npos)
             << key;
     for (const auto& [key, value] :

@@ -30,6 +30,7 @@ base::Result<ModelSettings> model_settings(const Config& config) {
     budget.max_num_batched_tokens = config.integer("max_num_batched_tokens");
     settings.scheduler.max_num_seqs = budget.max_num_seqs;
     settings.scheduler.max_num_batched_tokens = budget.max_num_batched_tokens;
+    settings.scheduler.target_itl = std::chrono::milliseconds(config.integer("target_itl_ms"));
     settings.scheduler.max_queue = config.integer("max_queue");
     const auto policy = sched::parse_policy(config.text("scheduling_policy"));
     if (!policy) return policy.error();

@@ -343,6 +343,7 @@ void Engine::step() {
     std::vector<NewSequence> new_sequences = introduce(plan);
     StepOutput output = executor_->run(plan, new_sequences);
     const base::TimePoint ended = clock_.now();
+    output.result.took = ended - began;
     scheduler_.commit(plan, output.result);
     set_step_began(std::nullopt);
     metrics_.on_step(scheduler_.stats(), plan.num_tokens(), ended - began);

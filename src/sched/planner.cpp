@@ -15,6 +15,10 @@ namespace {
 // before nobody passes it any more.
 constexpr std::size_t kMaxUnfit = 16;
 constexpr std::int64_t kMaxPassed = 64;
+// Prefill tokens of a step that cost decides nothing about, so that prefill never stands still.
+constexpr std::int64_t kLeastPrefill = 16;
+// A step may take so many times what decoding alone takes, however small the target.
+constexpr double kDecodeSteps = 4;
 // How many that wait for what others are computing a plan looks past.
 constexpr int kMaxFollowers = 256;
 
@@ -86,12 +90,41 @@ base::BlockId Planner::take_block(std::size_t group) {
 
 void Planner::plan_running() {
     prefill_budget_ = input_.config.max_num_batched_tokens;
+    StepShape decoding;
     for (const Sequence* sequence : input_.running) {
         if (!decodes(*sequence)) continue;
         --prefill_budget_;
         speak_for(*sequence, 1);
+        ++decoding.rows;
+        decoding.decode_positions += sequence->num_total;
     }
+    limit_prefill(decoding);
     for (std::size_t index = 0; index < num_kept_; ++index) plan_one_running(index);
+}
+
+void Planner::limit_prefill(const StepShape& decoding) {
+    const double target = std::chrono::duration<double>(input_.config.target_itl).count();
+    if (target == 0 || decoding.rows == 0 || !input_.cost.is_known()) return;
+    const double alone = input_.cost.seconds(decoding);
+    prefill_time_ = std::max(target, kDecodeSteps * alone) - alone;
+}
+
+std::int64_t Planner::tokens_in_time(std::int64_t first, std::int64_t wanted) const {
+    if (!prefill_time_) return wanted;
+    if (!has_prefill_left()) return 0;
+    const std::int64_t in_time = input_.cost.prefill_tokens(*prefill_time_, first, wanted);
+    return std::max(in_time, std::min(wanted, kLeastPrefill));
+}
+
+bool Planner::has_prefill_left() const {
+    if (prefill_budget_ <= 0) return false;
+    if (!prefill_time_ || prefill_rows_.empty()) return true;
+    return *prefill_time_ > input_.cost.prefill_seconds(0, kLeastPrefill);
+}
+
+void Planner::spend(std::int64_t first, std::int64_t tokens) {
+    prefill_budget_ -= tokens;
+    if (prefill_time_) *prefill_time_ -= input_.cost.prefill_seconds(first, tokens);
 }
 
 void Planner::plan_one_running(std::size_t index) {
@@ -130,11 +163,11 @@ void Planner::preempt_last() {
 void Planner::plan_admissions() {
     const auto max_running = static_cast<std::size_t>(input_.config.max_num_seqs);
     std::size_t num_running = num_kept_;
-    if (num_running >= max_running || prefill_budget_ <= 0) return;
+    if (num_running >= max_running || !has_prefill_left()) return;
     const std::unique_ptr<AdmissionOrder> order = input_.policy.order();
     add_running_prefills();
     int num_followers = 0;
-    while (num_running < max_running && prefill_budget_ > 0 && num_followers < kMaxFollowers) {
+    while (num_running < max_running && has_prefill_left() && num_followers < kMaxFollowers) {
         const Sequence* const sequence = order->next();
         if (sequence == nullptr) break;
         if (is_being_computed(*sequence)) {
@@ -216,6 +249,7 @@ std::int64_t Planner::tokens_that_fit_after(const Sequence& sequence,
                                             const kv::PrefixMatch& match) const {
     std::int64_t tokens = std::min(sequence.num_total - match.num_tokens(), prefill_budget_);
     if (sequence.spec.max_step_tokens > 0) tokens = std::min(tokens, sequence.spec.max_step_tokens);
+    tokens = tokens_in_time(match.num_tokens(), tokens);
     for (std::size_t group = 0; group < free_.size(); ++group) {
         const FreeBlocks& free = free_[group];
         std::int64_t available = free.count() - free.num_spoken_for;
@@ -253,7 +287,7 @@ void Planner::start(const Sequence& sequence, const Start& start) {
                     {number, match.copied_from[group], part.new_blocks.back().block});
         }
     }
-    prefill_budget_ -= part.num_tokens;
+    spend(part.first_position, part.num_tokens);
     if (sequence.chain) prefills_.push_back({&sequence, match.num_blocks, true});
     prefill_rows_.push_back(std::move(part));
 }
@@ -277,7 +311,7 @@ std::int64_t Planner::wanted_tokens(const Sequence& sequence) const {
     if (sequence.spec.max_step_tokens > 0) {
         tokens = std::min(tokens, sequence.spec.max_step_tokens);
     }
-    return tokens;
+    return tokens_in_time(sequence.num_computed, tokens);
 }
 
 std::int64_t Planner::tokens_that_fit(const Sequence& sequence, std::int64_t wanted,
@@ -316,7 +350,7 @@ void Planner::schedule(const Sequence& sequence, std::int64_t num_tokens) {
     if (decodes(sequence)) {
         decode_rows_.push_back(std::move(part));
     } else {
-        prefill_budget_ -= num_tokens;
+        spend(sequence.num_computed, num_tokens);
         prefill_rows_.push_back(std::move(part));
     }
 }

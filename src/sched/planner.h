@@ -16,6 +16,7 @@
 #include "sched/forecast.h"
 #include "sched/policy/policy.h"
 #include "sched/sequence.h"
+#include "sched/step_cost.h"
 
 namespace pagoda::sched {
 
@@ -27,6 +28,7 @@ struct PlannerInput {
     std::span<const base::SeqId> ended;
     const Policy& policy;
     const OutputForecast& forecast;
+    const StepCost& cost;
     std::uint64_t step = 0;
 };
 
@@ -78,6 +80,11 @@ class Planner final {
     };
 
     void plan_running();
+    void limit_prefill(const StepShape& decoding);
+    // Of `wanted` prefill tokens from position `first` on, those that this step has time for.
+    [[nodiscard]] std::int64_t tokens_in_time(std::int64_t first, std::int64_t wanted) const;
+    [[nodiscard]] bool has_prefill_left() const;
+    void spend(std::int64_t first, std::int64_t tokens);
     void plan_one_running(std::size_t index);
     void preempt_last();
     void plan_admissions();
@@ -111,6 +118,8 @@ class Planner final {
     kv::TakenBlocks taken_;            // of the cache, by this plan
     std::size_t num_kept_;             // running sequences that are not preempted
     std::int64_t prefill_budget_ = 0;  // tokens left beside those of decoding sequences
+    // Seconds left for prefill; none: nobody decodes, or the cost of steps is not known.
+    std::optional<double> prefill_time_;
     bool is_short_of_blocks_ = false;
     FutureDemand demand_;  // of running and admitted sequences, for admission
     std::vector<const Sequence*> unfit_;

@@ -42,6 +42,8 @@ base::Status validate(const SchedulerConfig& config) {
         config.priority_aging > std::chrono::hours(1)) {
         return base::invalid("priority_aging must be between 1 ms and 1 h", "priority_aging");
     }
+    if (config.target_itl < base::Duration::zero() || config.target_itl > std::chrono::hours(1))
+        return base::invalid("target_itl must be between 0 and 1 h", "target_itl");
     for (const KvGroupSpec& group : config.groups) {
         if (base::Status status = at_least("num_blocks", group.num_blocks, 1); !status.ok()) {
             return status;
@@ -73,6 +75,20 @@ base::Status can_ever_run(const SchedulerConfig& config, const SequenceSpec& spe
     }
     return {};
 }
+
+namespace {
+
+StepShape shape_of(const StepPlan& plan) {
+    StepShape shape;
+    for (const SequencePlan& part : plan.sequences) {
+        shape.rows += part.num_tokens;
+        (part.num_tokens == 1 ? shape.decode_positions : shape.prefill_positions) +=
+            positions_read(part.first_position, part.num_tokens);
+    }
+    return shape;
+}
+
+}  // namespace
 
 struct Scheduler::Impl {
     explicit Impl(SchedulerConfig given) : config(std::move(given)), policy(make_policy(config)) {
@@ -107,6 +123,7 @@ struct Scheduler::Impl {
     std::optional<kv::PrefixIndex> index;  // outlives the sequences' cursors
     std::unique_ptr<Policy> policy;
     OutputForecast forecast;
+    StepCost cost;
     std::unordered_map<SeqId, std::unique_ptr<Sequence>> sequences;
     std::vector<const Sequence*> running;  // by rank
     std::int64_t num_never_started = 0;
@@ -345,7 +362,7 @@ void Scheduler::finish(SeqId seq) {
 StepPlan Scheduler::plan() const {
     const Impl& state = *impl_;
     return Planner({state.config, state.pools, *state.index, state.running, state.ended,
-                    *state.policy, state.forecast, state.step})
+                    *state.policy, state.forecast, state.cost, state.step})
         .plan();
 }
 
@@ -354,6 +371,7 @@ void Scheduler::commit(const StepPlan& plan, const StepResult& result) {
     CHECK(plan.step == state.step && result.step == state.step, "not the plan that came last");
     CHECK(result.sequences.size() == plan.sequences.size(), "the result is not of this plan");
     CHECK(plan.ended.size() == state.ended.size(), "a sequence was cancelled during a step");
+    state.cost.learn(shape_of(plan), std::chrono::duration<double>(result.took).count());
     state.ended.clear();
     for (const SeqId seq : plan.preempted) state.preempt(state.find(seq));
     for (const PassedOver& over : plan.passed_over) state.find(over.seq).num_passed += over.by;

@@ -38,6 +38,10 @@ struct SchedulerConfig {
     PolicyKind policy = PolicyKind::kFair;
     // With kPriority: so much waiting makes up for one class.
     base::Duration priority_aging = std::chrono::seconds(30);
+    // While sequences decode, prefill takes no more of a step than makes it last so long, or four
+    // times what decoding alone takes, if that is more; by a prediction (step_cost.h). Zero: no
+    // limit.
+    base::Duration target_itl{};
     std::vector<KvGroupSpec> groups;
     // What hashed the prompts of the sequences that use the prefix cache, for their outputs; none:
     // no prefix cache. Owners: the scheduler and whoever makes the PromptKeys.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/ids.h"
 
 namespace pagoda::sched {
@@ -103,6 +104,7 @@ struct SequenceResult {
 struct StepResult {
     std::uint64_t step = 0;
     std::vector<SequenceResult> sequences;
+    base::Duration took{};  // zero: not known
 };
 
 }  // namespace pagoda::sched
