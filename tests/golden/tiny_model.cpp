@@ -59,8 +59,9 @@ std::vector<double> log_softmax(const std::vector<float>& logits) {
 
 TinyModel::TinyModel(const std::string& path, const TinyModelOptions& options)
     : options_(options), team_(std::make_unique<base::ThreadTeam>(options.threads)) {
-    device_ = {
-        .kernels = chosen_kernels(), .team = team_.get(), .activation_mode = options.activations};
+    device_ = {.kernels = options.variant != nullptr ? options.variant : chosen_kernels(),
+               .team = team_.get(),
+               .activation_mode = options.activations};
     const auto checkpoint = formats::open_checkpoint(path);
     CHECK(checkpoint.ok(), checkpoint.error().message);
     auto model = model::Model::load(checkpoint.value(), device_,

@@ -28,6 +28,7 @@ struct TinyModelOptions {
     std::int64_t spare_blocks = 0;         // blocks beyond what one sequence of max_positions takes
     bool poison_kv = true;                 // unwritten slots hold NaN
     std::string packed_cache_folder = {};  // empty: none
+    const kernels::Kernels* variant = nullptr;  // null: that of PAGODA_ISA
 };
 
 // One step's part of one sequence, for TinyModel::step.
