@@ -39,8 +39,9 @@ class MappedFile {
     int guard_slot_ = -1;  // place in the guard's table, -1 when it was full
 };
 
-// Handles SIGBUS inside mapped files from now on: prints "PATH was truncated while in use" and
-// exits with status 1. Any other SIGBUS keeps its default effect. Called once by main().
+// Handles SIGBUS inside mapped files from now on: prints "PATH was truncated or could not be read
+// while in use" and exits with status 1. Any other SIGBUS keeps its default effect. Called once by
+// main().
 void install_truncation_guard();
 
 }  // namespace pagoda::formats
