@@ -103,6 +103,13 @@ base::Result<BenchBaseline> BenchBaseline::open(const Arguments& arguments, std:
         if (const auto status = try_path(baseline.save_path_); !status) return status.error();
     }
     const auto path = arguments.value(kBaselineOption.name);
+    if (arguments.has(kMaxDropOption.name)) {
+        if (!path)
+            return base::invalid("--max-drop needs --baseline, with whose shares it compares");
+        const auto percent = arguments.number(kMaxDropOption.name, 0, 0, 100);
+        if (!percent) return percent.error();
+        baseline.max_drop_ = *percent / 100;
+    }
     if (!path) return baseline;
     const auto document = read_document(*path);
     if (!document) return document.error();
@@ -122,6 +129,41 @@ std::optional<double> BenchBaseline::record(const std::string& key, double share
     const auto before = before_.find(key);
     if (before == before_.end()) return std::nullopt;
     return before->second;
+}
+
+base::Status BenchBaseline::finish() const {
+    if (auto status = check_drops(); !status) {
+        const std::string_view unsaved = save_path_.empty() ? "" : "; no baseline is saved";
+        return base::Error{status.error().code,
+                           fmt::format("{}{}", status.error().message, unsaved)};
+    }
+    return save();
+}
+
+base::Status BenchBaseline::check_drops() const {
+    if (!max_drop_) return {};
+    std::size_t compared = 0, dropped = 0;
+    double worst = 1;
+    std::string worst_key;
+    for (const auto& [key, now] : now_) {
+        const auto before = before_.find(key);
+        if (before == before_.end()) continue;
+        ++compared;
+        const double ratio = now / before->second;
+        if (ratio < 1 - *max_drop_) ++dropped;
+        if (ratio >= worst) continue;
+        worst = ratio;
+        worst_key = key;
+    }
+    if (compared == 0)
+        return base::Error{base::ErrorCode::kInvalidArgument,
+                           "--max-drop: the baseline holds none of the shares that were measured"};
+    if (dropped == 0) return {};
+    return base::Error{
+        base::ErrorCode::kInternal,
+        fmt::format(
+            "--max-drop: {} of {} shares fell by more than {:.4g} %, most of all \"{}\": {}",
+            dropped, compared, *max_drop_ * 100, worst_key, change_text(1, worst))};
 }
 
 base::Status BenchBaseline::save() const {

@@ -209,10 +209,10 @@ ExitCode run_rows(const Bench& bench, ModelSession& session, BenchBaseline& base
     }
     if (as_json) fmt::print("{}\n", list.dump());
     // What was measured before a row failed is no worse for it.
-    const base::Status saved = baseline.save();
-    if (!saved) fail(saved.error());
+    const base::Status finished = baseline.finish();
+    if (!finished) fail(finished.error());
     if (!measured) fail(measured.error());
-    return saved && measured ? ExitCode::kSuccess : ExitCode::kFailure;
+    return finished && measured ? ExitCode::kSuccess : ExitCode::kFailure;
 }
 
 // --shared-prefix, or nothing.
@@ -290,6 +290,7 @@ CommandSpec bench_engine_command() {
                          "at the peak of their arithmetic"},
                         {"repeat", "N", "runs, of which the median counts (default: 3)"},
                         kBaselineOption,
+                        kMaxDropOption,
                         kSaveBaselineOption,
                         kJsonOption,
                         kConfigOption},

@@ -283,7 +283,7 @@ ExitCode bench_kernels(const Arguments& arguments) {
     for (const kernels::Kernels* variant : plan->variants)
         run_variant(*plan, {.kernels = variant, .team = team->get()}, report);
     if (plan->as_json) fmt::print("{}\n", report.list().dump());
-    if (const auto status = baseline->save(); !status) return fail(status.error());
+    if (const auto status = baseline->finish(); !status) return fail(status.error());
     return ExitCode::kSuccess;
 }
 
@@ -301,13 +301,14 @@ CommandSpec bench_kernels_command() {
                         {"threads", "N", "threads (default: the allowed cores)"},
                         {"repeat", "N", "runs, of which the median counts (default: 5)"},
                         kBaselineOption,
+                        kMaxDropOption,
                         kSaveBaselineOption,
                         kJsonOption},
             .examples =
                 "  pagoda bench kernels\n"
                 "  pagoda bench kernels --types all --shapes 8b --rows 1,2,4,8,16,32,64,128,512\n"
                 "  pagoda bench kernels --save-baseline before.json\n"
-                "  pagoda bench kernels --baseline before.json",
+                "  pagoda bench kernels --baseline before.json --max-drop 5",
             .run = bench_kernels};
 }
 

@@ -116,10 +116,10 @@ ExitCode run_prefix_bench(const PrefixBench& bench, ModelSession& session, Bench
     }
     if (as_json) fmt::print("{}\n", list.dump());
     // What was measured before a row failed is no worse for it.
-    const base::Status saved = baseline.save();
-    if (!saved) fail(saved.error());
+    const base::Status finished = baseline.finish();
+    if (!finished) fail(finished.error());
     if (!measured) fail(measured.error());
-    return saved && measured ? ExitCode::kSuccess : ExitCode::kFailure;
+    return finished && measured ? ExitCode::kSuccess : ExitCode::kFailure;
 }
 
 }  // namespace pagoda::apps

@@ -38,6 +38,20 @@ class BenchKernels(unittest.TestCase):
             rows = json.loads(bench_kernels(*SMALL, "--baseline", saved, "--json").stdout)
             self.assertEqual(sorted(row["baseline_share"] for row in rows), sorted(shares.values()))
 
+    def test_a_share_that_fell_by_more_than_is_allowed_has_status_1_and_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            saved = Path(folder, "before.json")
+            self.assertEqual(bench_kernels(*SMALL, "--save-baseline", str(saved)).returncode, 0)
+            document = json.loads(saved.read_text())
+            for factor, status in ((100, 1), (0.01, 0)):
+                altered = {key: share * factor for key, share in document["shares"].items()}
+                saved.write_text(json.dumps({**document, "shares": altered}))
+                run = bench_kernels(*SMALL, "--baseline", str(saved), "--max-drop", "5", "--json")
+                self.assertEqual(run.returncode, status, run.stderr)
+                self.assertEqual(len(json.loads(run.stdout)), 4)
+                self.assertEqual("--max-drop: 4 of 4 shares fell by more than 5 %, most of all " in run.stderr, status == 1)
+            self.assertEqual(bench_kernels(*SMALL, "--max-drop", "5").returncode, 2)
+
     def test_layers_that_are_not_whole_blocks_are_left_out_with_a_line(self):
         run = bench_kernels("--kernels", "linear", "--shapes", "64x96", "--types", "Q4_K", "--json")
         self.assertEqual(run.returncode, 0)
