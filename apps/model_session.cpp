@@ -12,6 +12,7 @@
 #include "base/cpu_topology.h"
 #include "base/terminal_text.h"
 #include "engine/loader.h"
+#include "kernel_choice.h"
 #include "kernels/registry.h"
 #include "kv/store/kv_store.h"
 #include "progress.h"
@@ -120,6 +121,9 @@ base::Status ModelSession::choose_device() {
                         threads, allowed));
     if (base::allowed_cpus().size() == 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1)
         logger_.warning("the affinity mask allows one processor of this machine alone");
+    if (const auto warning =
+            slow_kernels_warning(*settings_.kernels, kernels::detect_cpu_features()))
+        logger_.warning(*warning);
     auto team = base::ThreadTeam::start(threads);
     if (!team) return std::move(team).error();
     team_ = std::move(team).value();
