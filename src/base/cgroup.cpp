@@ -138,7 +138,7 @@ std::optional<double> memory_in(const std::string& directory, bool version_2) {
                   : std::vector<std::string>{"/memory.limit_in_bytes"};
     for (const std::string& name : names) {
         const std::vector<double> limit = read_numbers(directory + name);
-        if (limit.empty() || limit[0] >= kUnlimited) continue;
+        if (limit.empty() || limit[0] < 0 || limit[0] >= kUnlimited) continue;
         smallest = smallest ? std::min(*smallest, limit[0]) : limit[0];
     }
     return smallest;

@@ -1,5 +1,6 @@
 #include "base/cpu_topology.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -177,6 +178,46 @@ TEST(Cgroup, NonsenseInTheFilesIsNoLimit) {
         .put("/c/memory.max", "\n");
     EXPECT_EQ(cgroup_cpu_quota(root.path()), std::nullopt);
     EXPECT_EQ(cgroup_memory_limit(root.path()), std::nullopt);
+}
+
+TEST(Cgroup, OfBothVersionsAtOnceTheSmallestLimitCounts) {
+    FakeRoot root;
+    root.with_version_1("/pod", "/")
+        .put("/proc/self/mountinfo",
+             "32 31 0:28 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+             "33 31 0:30 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n")
+        .put("/proc/self/cgroup", "3:cpu:/pod\n0::/user/app\n")
+        .put("/sys/fs/cgroup/cpu/pod/cpu.cfs_quota_us", "600000\n")
+        .put("/sys/fs/cgroup/cpu/pod/cpu.cfs_period_us", "100000\n")
+        .put("/sys/fs/cgroup/unified/user/app/cpu.max", "max 100000\n")
+        .put("/sys/fs/cgroup/unified/user/cpu.max", "450000 100000\n");
+    EXPECT_EQ(cgroup_cpu_quota(root.path()), 4.5);
+    EXPECT_EQ(usable_cores(first_cpus(16), root.path()), 4);
+}
+
+TEST(Cgroup, ValuesThatCannotBeAreNoLimit) {
+    for (const char* value : {"lots 100000\n", "-200000 100000\n", "200000 -100000\n", "200000 0\n",
+                              "nan 100000\n", "inf inf\n", "\n", "", "1 2 3\n"}) {
+        FakeRoot root;
+        root.with_version_2("/app").put("/sys/fs/cgroup/app/cpu.max", value);
+        EXPECT_EQ(cgroup_cpu_quota(root.path()), std::nullopt) << value;
+        EXPECT_EQ(usable_cores(first_cpus(16), root.path()), 16) << value;
+    }
+    for (const char* value : {"lots\n", "-5\n", "1e300\n", "nan\n", ""}) {
+        FakeRoot root;
+        root.with_version_2("/app")
+            .put("/sys/fs/cgroup/app/memory.max", value)
+            .put("/proc/meminfo", "MemTotal:  1024 kB\n");
+        EXPECT_EQ(cgroup_memory_limit(root.path()), std::nullopt) << value;
+        EXPECT_EQ(usable_memory_bytes(root.path()), kMiB) << value;
+    }
+}
+
+TEST(CpuTopology, TheSmallerOfAffinityAndQuotaCounts) {
+    FakeRoot root;
+    root.with_version_2("/app").put("/sys/fs/cgroup/app/cpu.max", "765000 100000\n");
+    for (int cpus = 1; cpus <= 16; ++cpus)
+        EXPECT_EQ(usable_cores(first_cpus(cpus), root.path()), std::min(cpus, 7));
 }
 
 TEST(CpuTopology, CountsOneProcessorPerPhysicalCore) {
