@@ -29,6 +29,20 @@ constexpr std::int64_t kMaxLogitRows = 64;   // rows of logits that are made at 
 constexpr std::int64_t kLeastContext = 512;  // no shorter context is tried to make a model fit
 constexpr auto kQueueBytes = static_cast<std::int64_t>(plan::kProcessShares.queue_bytes);
 
+// What makes this machine slower than it looks.
+void warn_of_machine(const kernels::Kernels& chosen, base::Logger& logger) {
+    const std::vector<int> cpus = base::allowed_cpus();
+    if (cpus.size() == 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1)
+        logger.warning("the affinity mask allows one processor of this machine alone");
+    if (const int nodes = base::num_memory_nodes(cpus, ""); nodes > 1)
+        logger.warning(fmt::format(
+            "the allowed processors lie on {} memory nodes, and weights are not placed by node; "
+            "where a model fits into one, numactl --cpunodebind=0 --membind=0 may be faster",
+            nodes));
+    if (const auto warning = slow_kernels_warning(chosen, kernels::detect_cpu_features()))
+        logger.warning(*warning);
+}
+
 }  // namespace
 
 base::Error at_file(const std::string& path, const base::Error& error) {
@@ -119,11 +133,7 @@ base::Status ModelSession::choose_device() {
             fmt::format("threads is {}, affinity and CPU quota allow {} cores; more threads than "
                         "cores are slow",
                         threads, allowed));
-    if (base::allowed_cpus().size() == 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1)
-        logger_.warning("the affinity mask allows one processor of this machine alone");
-    if (const auto warning =
-            slow_kernels_warning(*settings_.kernels, kernels::detect_cpu_features()))
-        logger_.warning(*warning);
+    warn_of_machine(*settings_.kernels, logger_);
     auto team = base::ThreadTeam::start(threads);
     if (!team) return std::move(team).error();
     team_ = std::move(team).value();
@@ -185,12 +195,15 @@ base::Status ModelSession::plan_memory() {
 }
 
 std::string ModelSession::describe() const {
+    const int nodes = base::num_memory_nodes(base::allowed_cpus(), "");
     return fmt::format(
         "model: {} ({}, {}, {})\n"
-        "kernels: {} on {}, {} threads, activations {}, KV cache {}\n{}",
+        "kernels: {} on {}, {} threads {} on {} memory node{}, activations {}, KV cache {}\n{}",
         base::terminal_line(checkpoint_.name), base::terminal_line(checkpoint_.architecture),
         checkpoint_.format, base::format_byte_size(checkpoint_.tensor_bytes()),
         device_.kernels->name, kernels::cpu_model_name(), team_->num_threads(),
+        team_->is_bound() ? "bound to processors" : "placed by the system", nodes,
+        nodes == 1 ? "" : "s",
         device_.activation_mode == kernels::ActivationMode::kF32 ? "f32" : "auto",
         kv::kv_dtype_name(settings_.kv_dtype), plan_.describe());
 }

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
+#include <system_error>
 #include <thread>
 
 #include <sched.h>
@@ -31,6 +34,21 @@ int core_of(int cpu, const std::string& root) {
     std::string list;
     std::getline(std::ifstream(path), list);
     return first_in_list(list).value_or(cpu);
+}
+
+// The memory node of a processor, from the name of the folder "node3" beside its topology.
+std::optional<int> node_of(int cpu, const std::string& root) {
+    const std::string folder = root + "/sys/devices/system/cpu/cpu" + std::to_string(cpu);
+    std::error_code unreadable;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, unreadable)) {
+        const std::string name = entry.path().filename();
+        int node = 0;
+        const char* end = name.data() + name.size();
+        if (name.starts_with("node") && std::from_chars(name.data() + 4, end, node).ptr == end &&
+            name.size() > 4)
+            return node;
+    }
+    return std::nullopt;
 }
 
 // A kB figure of /proc/meminfo, in bytes.
@@ -83,6 +101,13 @@ int usable_cores(std::span<const int> cpus, const std::string& root) {
         if (*quota < cores) cores = static_cast<int>(std::floor(*quota));
     }
     return std::max(cores, 1);
+}
+
+int num_memory_nodes(std::span<const int> cpus, const std::string& root) {
+    std::set<int> nodes;
+    for (const int cpu : cpus)
+        if (const std::optional<int> node = node_of(cpu, root)) nodes.insert(*node);
+    return std::max(1, static_cast<int>(nodes.size()));
 }
 
 std::uint64_t usable_memory_bytes(const std::string& root) {

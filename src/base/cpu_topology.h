@@ -20,6 +20,9 @@ namespace pagoda::base {
 // least 1.
 [[nodiscard]] int usable_cores(std::span<const int> cpus, const std::string& root);
 
+// The number of memory nodes (NUMA) that `cpus` lie on, 1 where the system does not say.
+[[nodiscard]] int num_memory_nodes(std::span<const int> cpus, const std::string& root);
+
 // The smaller of physical memory and the cgroup limit, in bytes. 0 when neither can be read.
 [[nodiscard]] std::uint64_t usable_memory_bytes(const std::string& root);
 

@@ -244,6 +244,19 @@ TEST(CpuTopology, AQuotaAboveTheCoresChangesNothing) {
     EXPECT_EQ(usable_cores(first_cpus(4), root.path()), 4);
 }
 
+TEST(CpuTopology, CountsTheMemoryNodesOfTheAllowedProcessors) {
+    FakeRoot root;
+    for (int cpu = 0; cpu < 8; ++cpu) {
+        const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(cpu);
+        root.put(folder + "/node" + std::to_string(cpu / 4) + "/meminfo", "");
+        root.put(folder + "/nodes/x", "").put(folder + "/node/x", "").put(folder + "/online", "1");
+    }
+    EXPECT_EQ(num_memory_nodes(first_cpus(8), root.path()), 2);
+    EXPECT_EQ(num_memory_nodes(first_cpus(4), root.path()), 1);
+    EXPECT_EQ(num_memory_nodes(std::vector<int>{3, 7}, root.path()), 2);
+    EXPECT_EQ(num_memory_nodes(std::vector<int>{40}, root.path()), 1);
+}
+
 TEST(CpuTopology, ThisProcessMayUseSomething) {
     EXPECT_FALSE(allowed_cpus().empty());
     EXPECT_GT(memory_limit_bytes(), 64 * kMiB);

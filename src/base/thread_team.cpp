@@ -44,15 +44,15 @@ Placement place(int num_threads) {
     return placement;
 }
 
-void bind_to(std::thread& thread, int cpu) {
+// A refusal leaves the thread free to move, which is slower and nothing else.
+bool bind_to(std::thread& thread, int cpu) {
     const std::size_t mask_bytes = CPU_ALLOC_SIZE(cpu + 1);
     const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mask(
         CPU_ALLOC(cpu + 1), [](cpu_set_t* set) { CPU_FREE(set); });
-    if (mask == nullptr) return;
+    if (mask == nullptr) return false;
     CPU_ZERO_S(mask_bytes, mask.get());
     CPU_SET_S(cpu, mask_bytes, mask.get());
-    // A refusal leaves the thread free to move, which is slower and nothing else.
-    pthread_setaffinity_np(thread.native_handle(), mask_bytes, mask.get());
+    return pthread_setaffinity_np(thread.native_handle(), mask_bytes, mask.get()) == 0;
 }
 
 }  // namespace
@@ -71,6 +71,7 @@ struct ThreadTeam::Impl {
     bool stopping = false;
 
     std::chrono::nanoseconds spin{0};
+    bool bound = false;
     std::vector<std::thread> workers;
 
     void work(int thread) noexcept {
@@ -99,6 +100,7 @@ struct ThreadTeam::Impl {
         const Placement placement = place(num_threads);
         const std::vector<int>& processors = placement.processors;
         spin = placement.spin;
+        bound = !processors.empty();
         workers.reserve(static_cast<std::size_t>(num_threads - 1));
         for (int thread = 1; thread < num_threads; ++thread) {
             auto worker = start_thread("pagoda-compute", [this, thread] { work(thread); });
@@ -110,8 +112,8 @@ struct ThreadTeam::Impl {
             }
             workers.push_back(std::move(worker).value());
             // Thread 0 is the caller's and stays as it is, beside the workers.
-            if (!processors.empty())
-                bind_to(workers.back(), processors[static_cast<std::size_t>(thread)]);
+            if (!bound) continue;
+            bound = bind_to(workers.back(), processors[static_cast<std::size_t>(thread)]);
         }
         return {};
     }
@@ -129,6 +131,10 @@ ThreadTeam::ThreadTeam(int num_threads) : ThreadTeam(num_threads, std::make_uniq
 }
 
 ThreadTeam::~ThreadTeam() = default;
+
+bool ThreadTeam::is_bound() const {
+    return impl_->bound;
+}
 
 Result<std::unique_ptr<ThreadTeam>> ThreadTeam::start(int num_threads) {
     CHECK(num_threads >= 1, "a thread team has at least one thread");

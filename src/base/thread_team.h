@@ -24,6 +24,9 @@ class ThreadTeam {
     ThreadTeam& operator=(const ThreadTeam&) = delete;
 
     [[nodiscard]] int num_threads() const { return num_threads_; }
+    // Whether each thread but the caller's is bound to a processor of its own: where the team fills
+    // all that the process may use. Elsewhere the system places them.
+    [[nodiscard]] bool is_bound() const;
 
     // Calls job(thread_index) once on every thread, 0 <= thread_index < num_threads().
     template <class Job>

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
+#include "base/cpu_topology.h"
 #include "base/wait_word.h"
 
 namespace pagoda::base {
@@ -91,6 +92,36 @@ TEST(ThreadTeam, LeavesTheCallersAffinityAlone) {
     ThreadTeam team(before);
     team.run([](int) {});
     EXPECT_EQ(ThreadTeam::allowed_cores(), before);
+}
+
+// What each thread of a team may run on.
+std::vector<std::vector<int>> cpus_of_threads(ThreadTeam& team) {
+    std::vector<std::vector<int>> cpus(static_cast<std::size_t>(team.num_threads()));
+    team.run([&](int thread) { cpus[static_cast<std::size_t>(thread)] = allowed_cpus(); });
+    return cpus;
+}
+
+TEST(ThreadTeam, ThatFillsTheMachineHasAProcessorForEachThread) {
+    const std::vector<int> all = allowed_cpus();
+    ThreadTeam team(static_cast<int>(all.size()));
+    const auto cpus = cpus_of_threads(team);
+    EXPECT_EQ(cpus[0], all);
+    if (!team.is_bound()) GTEST_SKIP() << "one processor, or a quota below them";
+    std::set<int> taken;
+    for (std::size_t thread = 1; thread < cpus.size(); ++thread) {
+        ASSERT_EQ(cpus[thread].size(), 1U);
+        EXPECT_TRUE(taken.insert(cpus[thread].front()).second) << "two threads on one processor";
+    }
+    EXPECT_FALSE(taken.contains(all.front()));  // is left to the caller
+}
+
+TEST(ThreadTeam, OfMoreThreadsThanProcessorsMayRunAnywhere) {
+    const std::vector<int> all = allowed_cpus();
+    for (const std::size_t more : {std::size_t{1}, all.size() + 15}) {
+        ThreadTeam team(static_cast<int>(all.size() + more));
+        EXPECT_FALSE(team.is_bound());
+        for (const std::vector<int>& cpus : cpus_of_threads(team)) EXPECT_EQ(cpus, all);
+    }
 }
 
 TEST(ThreadTeam, AnIdleTeamUsesNoProcessor) {

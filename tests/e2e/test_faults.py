@@ -135,7 +135,7 @@ class OneProcessor(unittest.TestCase):
 
     def test_the_default_is_one_thread_and_the_mask_is_named(self):
         done = self.run_on_one()
-        self.assertRegex(done.stderr, r"kernels: .*, 1 threads?,")
+        self.assertRegex(done.stderr, r"kernels: .*, 1 threads placed by the system on 1 memory node,")
         self.assertIn("the affinity mask allows one processor of this machine alone", done.stderr)
         self.assertNotIn("threads is", done.stderr)
 
