@@ -62,8 +62,9 @@ TinyModel::TinyModel(const std::string& path, const TinyModelOptions& options)
     device_ = {.kernels = options.variant != nullptr ? options.variant : chosen_kernels(),
                .team = team_.get(),
                .activation_mode = options.activations};
-    const auto checkpoint = formats::open_checkpoint(path);
+    auto checkpoint = formats::open_checkpoint(path);
     CHECK(checkpoint.ok(), checkpoint.error().message);
+    if (options.alter) options.alter(checkpoint.value());
     auto model = model::Model::load(checkpoint.value(), device_,
                                     {.max_rows = options.max_rows,
                                      .max_sequences = 64,

@@ -3,6 +3,7 @@
 // suites that look at logits below the engine. PAGODA_GOLDEN names the data, PAGODA_ISA the
 // variant.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ struct TinyModelOptions {
     bool poison_kv = true;                 // unwritten slots hold NaN
     std::string packed_cache_folder = {};  // empty: none
     const kernels::Kernels* variant = nullptr;  // null: that of PAGODA_ISA
+    // What a file says is changed before the model is loaded from it.
+    std::function<void(formats::Checkpoint&)> alter = {};
 };
 
 // One step's part of one sequence, for TinyModel::step.
