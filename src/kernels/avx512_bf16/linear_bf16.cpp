@@ -1,3 +1,5 @@
+#include <bit>
+
 #include "kernels/avx512_bf16/variant.h"
 #include "kernels/avx512_vnni/tile_vec.h"
 #include "kernels/generic/linear_f32_inl.h"
@@ -10,7 +12,7 @@ struct PairVec : avx512_vnni::TileVec {
     static constexpr int kSlotValues = 2;
 
     static F fma(F a, F b, F c) {
-        return _mm512_dpbf16_ps(c, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
+        return _mm512_dpbf16_ps(c, std::bit_cast<__m512bh>(a), std::bit_cast<__m512bh>(b));
     }
     // Slot i is {even[i], odd[i]}.
     static F load_pairs(const std::byte* even, const std::byte* odd) {
@@ -22,7 +24,7 @@ struct PairVec : avx512_vnni::TileVec {
         const std::uint32_t mask = slots < kLanes ? (1U << (2 * slots)) - 1 : ~0U;
         const F low = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), in);
         const F high = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> 16), in + 64);
-        return reinterpret_cast<F>(_mm512_cvtne2ps_pbh(high, low));
+        return std::bit_cast<F>(_mm512_cvtne2ps_pbh(high, low));
     }
 
   private:
