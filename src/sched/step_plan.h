@@ -63,12 +63,14 @@ struct SequencePlan {
     // group; blocks that fell out of a window are never read again.
     std::vector<NewBlock> new_blocks;
     std::vector<BlockCopy> copies;  // to new blocks of its own
+    friend bool operator==(const SequencePlan&, const SequencePlan&) = default;
 };
 
 // A waiting sequence that does not fit yet, and how many others were admitted ahead of it.
 struct PassedOver {
     base::SeqId seq;
     std::int64_t by = 0;
+    friend bool operator==(const PassedOver&, const PassedOver&) = default;
 };
 
 struct StepPlan {
