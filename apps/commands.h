@@ -16,6 +16,7 @@ namespace pagoda::apps {
 [[nodiscard]] CommandSpec perplexity_command();
 [[nodiscard]] CommandSpec inspect_command();
 [[nodiscard]] CommandSpec kernels_command();
+[[nodiscard]] CommandSpec replay_command();
 [[nodiscard]] CommandSpec version_command();
 
 // What every command that runs a model takes besides its configuration keys.

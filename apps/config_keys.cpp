@@ -108,6 +108,10 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      .uses = kServer,
      .help = "least level that is logged",
      .choices = base::kLogLevelNames},
+    {.name = "step_log",
+     .uses = kServer,
+     .help = "file that gets every plan of the scheduler, for pagoda replay; it holds prompts as "
+             "token ids (default: none)"},
     {.name = "trust_request_chat_template",
      .kind = KeyKind::kBool,
      .fallback = "false",

@@ -233,7 +233,8 @@ base::Result<std::unique_ptr<engine::ModelRunner>> ModelSession::load_runner() {
     return runner;
 }
 
-base::Status ModelSession::start(const std::string& model_name, std::function<void()> on_idle) {
+base::Status ModelSession::start(const std::string& model_name, std::function<void()> on_idle,
+                                 std::unique_ptr<engine::StepLogFile> step_log) {
     const base::TimePoint began = base::system_clock().now();
     auto runner = load_runner();
     if (!runner) return std::move(runner).error();
@@ -246,7 +247,8 @@ base::Status ModelSession::start(const std::string& model_name, std::function<vo
                                          .metrics = &metrics_,
                                          .logger = &logger_,
                                          .clock = &base::system_clock(),
-                                         .on_idle = std::move(on_idle)});
+                                         .on_idle = std::move(on_idle),
+                                         .step_log = std::move(step_log)});
     if (!engine) return std::move(engine).error();
     engine_ = std::move(engine).value();
     load_seconds_ = std::chrono::duration<double>(base::system_clock().now() - began).count();

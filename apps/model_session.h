@@ -51,9 +51,11 @@ class ModelSession {
 
     // What will be used, in lines for people.
     [[nodiscard]] std::string describe() const;
-    // Loads and starts. `model_name` is the metrics' label, on_idle that of engine::EngineParts.
+    // Loads and starts. `model_name` is the metrics' label, on_idle and step_log those of
+    // engine::EngineParts.
     [[nodiscard]] base::Status start(const std::string& model_name,
-                                     std::function<void()> on_idle = nullptr);
+                                     std::function<void()> on_idle = nullptr,
+                                     std::unique_ptr<engine::StepLogFile> step_log = nullptr);
 
     // The first part of start() by itself, for who runs steps without an engine.
     [[nodiscard]] base::Result<std::unique_ptr<engine::ModelRunner>> load_runner();

@@ -78,13 +78,22 @@ void Serving::on_signal() {
 }
 
 base::Status Serving::load(const std::string& model_path, const ModelSettings& settings) {
+    // Before the plan, which counts its buffers.
+    std::unique_ptr<engine::StepLogFile> step_log;
+    if (!settings_.step_log.empty()) {
+        auto created = engine::StepLogFile::create(settings_.step_log, logger_);
+        if (!created) return std::move(created).error();
+        step_log = std::move(created).value();
+        fmt::print(stderr, "step log: {} (it holds prompts)\n", settings_.step_log);
+    }
     auto session = ModelSession::open(model_path, settings, logger_);
     if (!session) return std::move(session).error();
     session_ = std::move(session).value();
     fmt::print(stderr, "{}\n", session_->describe());
     if (settings_.model_names.empty()) settings_.model_names = {session_->default_name()};
     if (auto started = answers_.start(); !started) return started;
-    auto started = session_->start(settings_.model_names.front(), [this] { stop_.notify(); });
+    auto started = session_->start(
+        settings_.model_names.front(), [this] { stop_.notify(); }, std::move(step_log));
     if (!started) return started;
     fill_context(model_path);
     state_.store(api::ServingState::kReady);

@@ -79,6 +79,7 @@ base::Result<ServerSettings> server_settings(const Config& config) {
     settings.allow_unauthenticated = config.boolean("allow_unauthenticated");
     settings.trust_request_chat_template = config.boolean("trust_request_chat_template");
     settings.shutdown_grace = config.duration("shutdown_grace");
+    settings.step_log = config.text("step_log");
     // The table of keys has these names and no others.
     settings.log = {.level = base::parse_log_level(config.text("log_level")).value(),
                     .format = base::parse_log_format(config.text("log_format")).value()};

@@ -40,6 +40,7 @@ struct ServerSettings {
     bool trust_request_chat_template = false;
     std::chrono::milliseconds shutdown_grace{0};
     base::Logger::Options log;
+    std::string step_log;  // file; empty: none
 };
 // Reads the key file.
 [[nodiscard]] base::Result<ServerSettings> server_settings(const Config& config);

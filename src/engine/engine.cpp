@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/thread.h"
+#include "sched/step_log.h"
 #include "text/detokenizer.h"
 
 namespace pagoda::engine {
@@ -54,9 +55,12 @@ Engine::Engine(EngineParts parts)
       admission_(config_.max_queue, parts.max_queue_bytes),
       executor_(std::move(parts.executor)),
       scheduler_(std::move(parts.scheduler)),
+      step_log_(std::move(parts.step_log)),
       pump_(tokenizer_, metrics_, [this](base::SeqId seq) {
           static_cast<void>(commands_.try_push(Command(Stopped{seq})));
-      }) {}
+      }) {
+    if (is_logged()) step_log_->add(sched::header_line(config_));
+}
 
 Engine::~Engine() {
     drain();
@@ -290,9 +294,11 @@ void Engine::take_commands() {
 }
 
 void Engine::handle(Submit& command) {
-    const base::Status taken = scheduler_.submit(command.specs, clock_.now());
+    const base::TimePoint now = clock_.now();
+    const base::Status taken = scheduler_.submit(command.specs, now);
     // check() and the admission saw to it: its caller was told that it is taken.
     CHECK(taken.ok(), taken.error().message);
+    if (is_logged()) step_log_->add(sched::submit_line(command.specs, now));
     Running& running = requests_[command.request];
     running.name = std::move(command.name);
     for (Waiting& waiting : command.waiting) {
@@ -309,6 +315,7 @@ void Engine::handle(Cancel& command) {
     const std::vector<base::SeqId> ids = found->second.sequences;
     for (const base::SeqId seq : ids) {
         scheduler_.cancel(seq);
+        if (is_logged()) step_log_->add(sched::cancel_line(seq));
         pump_.end(seq, FinishReason::kAborted);
         forget(seq);
     }
@@ -323,12 +330,14 @@ void Engine::handle(AbortAll&) {
 
 void Engine::handle(ResetPrefixCache&) {
     scheduler_.reset_prefix_cache();
+    if (is_logged()) step_log_->add(sched::reset_line());
     metrics_.on_cache(scheduler_.stats());
 }
 
 void Engine::handle(Stopped& command) {
     if (!request_of_.contains(command.seq)) return;
     scheduler_.finish(command.seq);
+    if (is_logged()) step_log_->add(sched::finish_line(command.seq));
     forget(command.seq);
 }
 
@@ -346,6 +355,7 @@ void Engine::step() {
     output.result.took = ended - began;
     scheduler_.commit(plan, output.result);
     set_step_began(std::nullopt);
+    if (is_logged()) step_log_->add(sched::step_line(config_, plan, output.result));
     metrics_.on_step(scheduler_.stats(), plan.num_tokens(), ended - began);
     deliver(plan, output, {began, ended});
 }

@@ -28,6 +28,7 @@
 #include "engine/executor.h"
 #include "engine/output_pump.h"
 #include "engine/request.h"
+#include "engine/step_log_file.h"
 #include "sched/scheduler.h"
 #include "text/tokenizer.h"
 
@@ -48,6 +49,8 @@ struct EngineParts {
     // Called when the last active sequence has gone, on the thread that let it go: by submit() of a
     // stopped engine, else by the engine's own. It must not call back.
     std::function<void()> on_idle;
+    // Gets every event and plan of the scheduler; null: nobody does.
+    std::unique_ptr<StepLogFile> step_log;
 };
 
 class Engine {
@@ -141,6 +144,7 @@ class Engine {
     void handle(ResetPrefixCache& command);
     void handle(Stopped& command);
     void step();
+    [[nodiscard]] bool is_logged() const { return step_log_ != nullptr && step_log_->is_on(); }
     [[nodiscard]] std::vector<NewSequence> introduce(const sched::StepPlan& plan);
     void log_fault(base::SeqId seq, const base::Error& error);
     struct StepTimes {
@@ -171,6 +175,7 @@ class Engine {
     // Engine thread.
     std::unique_ptr<Executor> executor_;
     sched::Scheduler scheduler_;
+    std::unique_ptr<StepLogFile> step_log_;             // null: none
     std::unordered_map<base::SeqId, Waiting> waiting_;  // the executor has not met them
     struct Running {
         std::string name;

@@ -3,14 +3,18 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <random>
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "engine/scripted_executor_for_test.h"
 #include "formats/checkpoint.h"
+#include "sched/replay.h"
 
 namespace pagoda::engine {
 namespace {
@@ -121,7 +125,8 @@ struct EngineTest : testing::Test {
                                       .metrics = &metrics,
                                       .logger = &logger,
                                       .clock = clock,
-                                      .on_idle = [this] { idle_calls.fetch_add(1); }});
+                                      .on_idle = [this] { idle_calls.fetch_add(1); },
+                                      .step_log = std::move(step_log)});
         engine = std::move(started).value();
     }
 
@@ -177,6 +182,7 @@ struct EngineTest : testing::Test {
     const base::Clock* clock = &base::system_clock();
     ScriptedExecutor* executor = nullptr;
     std::atomic<int> idle_calls{0};
+    std::unique_ptr<StepLogFile> step_log;  // of the engine that is started next
     std::unique_ptr<Engine> engine;
 };
 
@@ -649,6 +655,53 @@ TEST_F(EngineTest, MetricsAddUpWithTheUsage) {
     completion += static_cast<std::int64_t>(twice->tokens);
     EXPECT_EQ(metric("vllm:prompt_tokens_total"), static_cast<double>(prompt));
     EXPECT_EQ(metric("vllm:generation_tokens_total"), static_cast<double>(completion));
+}
+
+// Plans of the log against those that a scheduler makes of its events; the number of steps.
+int replay_log(const std::string& path) {
+    std::ifstream stream(path);
+    std::string line;
+    EXPECT_TRUE(std::getline(stream, line));
+    const auto config = sched::parse_header_line(line);
+    EXPECT_TRUE(config.ok()) << line;
+    sched::Replay replay(*config, base::system_clock());
+    while (std::getline(stream, line)) {
+        const auto event = sched::parse_event_line(line, *config);
+        EXPECT_TRUE(event.ok()) << line;
+        const auto applied = replay.apply(*event);
+        EXPECT_TRUE(applied.ok()) << line;
+        EXPECT_FALSE(applied->has_value()) << line;
+        if (testing::Test::HasFailure()) break;
+    }
+    EXPECT_FALSE(replay.stats().num_running > 0);
+    return static_cast<int>(replay.plan_times().size());
+}
+
+TEST_F(EngineTest, TheStepLogOfWhateverHappensIsReplayed) {
+    const std::string path = testing::TempDir() + "engine_step_log." + std::to_string(::getpid());
+    for (const bool is_cached : {true, false}) {
+        hasher =
+            is_cached ? std::make_shared<const kv::PrefixHasher>(base::HashKey::random()) : nullptr;
+        step_log = StepLogFile::create(path, logger).value();
+        start(letters_or_short, 24);
+        executor->fail_prompts_with(TokenId{99});
+        run_short_requests();
+        auto stopped = request({10, 20}, 100, nullptr);
+        stopped.stop = {"klm"};
+        stopped.num_choices = 2;
+        static_cast<void>(usage_of(stopped));
+        static_cast<void>(usage_of(request({99}, 5, nullptr)));
+        engine->reset_prefix_cache();
+        const auto sinks = submit_long_requests();
+        auto sink = std::make_shared<Collector>();
+        const auto id = engine->submit(request({2}, 400, sink));
+        sink->wait_for_tokens(3);
+        engine->cancel(*id);
+        for (const auto& one : sinks) one->wait();
+        engine.reset();
+        EXPECT_GT(replay_log(path), 100);
+    }
+    std::filesystem::remove(path);
 }
 
 }  // namespace
