@@ -10,6 +10,7 @@ namespace pagoda::apps {
 [[nodiscard]] CommandSpec bench_engine_command();
 [[nodiscard]] CommandSpec bench_kernels_command();
 [[nodiscard]] CommandSpec bench_roof_command();
+[[nodiscard]] CommandSpec bench_scheduler_command();
 [[nodiscard]] CommandSpec tokenize_command();
 [[nodiscard]] CommandSpec detokenize_command();
 [[nodiscard]] CommandSpec template_command();

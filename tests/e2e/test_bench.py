@@ -1,4 +1,4 @@
-"""`pagoda bench kernels` through the real binary: its rows, what it refuses, and the comparison with an earlier run."""
+"""`pagoda bench` through the real binary: rows of `kernels`, what it refuses, the comparison with an earlier run; `scheduler`."""
 import json
 import os
 import subprocess
@@ -70,6 +70,30 @@ class BenchKernels(unittest.TestCase):
                 run = bench_kernels(option, value)
                 self.assertEqual(run.returncode, 2)
                 self.assertTrue(run.stderr.startswith("pagoda: "), run.stderr)
+
+
+class BenchScheduler(unittest.TestCase):
+    def run_bench(self, *arguments):
+        return subprocess.run([os.environ["PAGODA_BIN"], "bench", "scheduler", *arguments], env=environment_of_binary(), capture_output=True,
+                              text=True, timeout=120, check=False)
+
+    def test_plans_are_counted_and_timed_with_a_full_queue(self):
+        run = self.run_bench("--requests", "400", "--running", "16", "--queued", "100", "--json")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        figures = json.loads(run.stdout)
+        self.assertEqual(figures["requests"], 400)
+        self.assertGreater(figures["steps"], 400 * 128 / 16 * 0.9)
+        self.assertGreater(figures["steps_at_depth"], figures["steps"] / 4)
+        self.assertGreater(figures["cached_tokens"], 400 * 64)
+        self.assertLessEqual(figures["plan_us_median"], figures["plan_us_p99"])
+        self.assertGreater(figures["million_requests_s"], figures["scheduling_s"])
+
+    def test_what_can_not_run_is_refused(self):
+        for arguments, part in ((("--blocks", "4"), "KV blocks"), (("--policy", "luck"), "luck"), (("--running", "0"), "running"),
+                                (("--running", "64", "--step-tokens", "32"), "max_num_batched_tokens")):
+            run = self.run_bench(*arguments)
+            self.assertEqual(run.returncode, 2, run.stderr)
+            self.assertIn(part, run.stderr)
 
 
 if __name__ == "__main__":
