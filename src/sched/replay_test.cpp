@@ -28,6 +28,7 @@ SchedulerConfig some_config(std::mt19937& random, bool is_cached) {
     config.max_model_len = 600;
     config.policy =
         std::array{PolicyKind::kFcfs, PolicyKind::kPriority, PolicyKind::kFair}[random() % 3];
+    if (random() % 2 == 0) config.target_itl = std::chrono::milliseconds(1 + below(random, 8));
     config.groups = {{.num_blocks = 12 + below(random, 12), .window = 0}};
     if (random() % 2 == 0) config.groups.push_back({.num_blocks = 14, .window = 64});
     // A key of its own each time, which no log holds.
@@ -84,6 +85,7 @@ class Logged {
             if (part.finish) prompts_.remember(executor_.tokens(part.seq));
         }
         if (plan.empty()) return;
+        result.took = std::chrono::microseconds(100 * plan.num_tokens() + below(random_, 900));
         scheduler_.commit(plan, result);
         lines_.push_back(step_line(config_, plan, result));
         now_ += std::chrono::milliseconds(7);

@@ -193,6 +193,7 @@ std::string header_line(const SchedulerConfig& config) {
     append_member(line, "max_model_len", config.max_model_len);
     append_string(line, "policy", policy_name(config.policy));
     append_member(line, "priority_aging_ns", std::int64_t{config.priority_aging.count()});
+    append_member(line, "target_itl_ns", std::int64_t{config.target_itl.count()});
     append_member(line, "has_prefix_cache", config.prefix_hasher != nullptr);
     line += ",\"groups\":[";
     for (const KvGroupSpec& group : config.groups) {
@@ -251,6 +252,7 @@ std::string step_line(const SchedulerConfig& config, const StepPlan& plan,
     CHECK(result.sequences.size() == plan.sequences.size(), "the result is not of this plan");
     std::string line = begin_event("step");
     append_member(line, "step", plan.step);
+    append_member(line, "took_ns", std::int64_t{result.took.count()});
     append_list(line, "ended", plan.ended);
     append_list(line, "preempted", plan.preempted);
     append_list(line, "passed_over", plan.passed_over);

@@ -236,6 +236,7 @@ LoggedStep read_step(Fault& fault, Members& members) {
     LoggedStep step;
     step.plan.step = static_cast<std::uint64_t>(members.integer("step", kId));
     step.result.step = step.plan.step;
+    step.result.took = base::Duration(members.integer("took_ns", kTime, 0));
     step.plan.ended = read_ids(fault, members, "ended");
     step.plan.preempted = read_ids(fault, members, "preempted");
     for (const Json& entry : members.list("passed_over")) {
@@ -363,6 +364,7 @@ SchedulerConfig read_header(Fault& fault, Members& members) {
     if (policy) config.policy = *policy;
     if (!policy) fault.set(policy.error().message);
     config.priority_aging = base::Duration(members.integer("priority_aging_ns", kTime));
+    config.target_itl = base::Duration(members.integer("target_itl_ns", kTime, 0));
     // Any key finds the same: a hash only leads to a candidate, whose tokens are compared.
     if (members.flag("has_prefix_cache"))
         config.prefix_hasher = std::make_shared<const kv::PrefixHasher>(base::HashKey({}));
