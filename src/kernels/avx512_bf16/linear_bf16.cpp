@@ -1,5 +1,3 @@
-#include <bit>
-
 #include "kernels/avx512_bf16/variant.h"
 #include "kernels/avx512_vnni/tile_vec.h"
 #include "kernels/generic/linear_f32_inl.h"
@@ -11,8 +9,10 @@ namespace {
 struct PairVec : avx512_vnni::TileVec {
     static constexpr int kSlotValues = 2;
 
+    // In assembly, as clang 16 does not survive vectors of bf16.
     static F fma(F a, F b, F c) {
-        return _mm512_dpbf16_ps(c, std::bit_cast<__m512bh>(a), std::bit_cast<__m512bh>(b));
+        asm("vdpbf16ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
+        return c;
     }
     // Slot i is {even[i], odd[i]}.
     static F load_pairs(const std::byte* even, const std::byte* odd) {
@@ -24,7 +24,9 @@ struct PairVec : avx512_vnni::TileVec {
         const std::uint32_t mask = slots < kLanes ? (1U << (2 * slots)) - 1 : ~0U;
         const F low = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), in);
         const F high = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> 16), in + 64);
-        return std::bit_cast<F>(_mm512_cvtne2ps_pbh(high, low));
+        F pairs;
+        asm("vcvtne2ps2bf16 %2, %1, %0" : "=v"(pairs) : "v"(high), "v"(low));
+        return pairs;
     }
 
   private:
