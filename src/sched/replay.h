@@ -36,6 +36,8 @@ class Replay {
     [[nodiscard]] SchedulerStats stats() const { return scheduler_.stats(); }
     [[nodiscard]] std::int64_t num_sequences() const { return num_sequences_; }
     [[nodiscard]] std::int64_t num_output_tokens() const { return num_output_tokens_; }
+    // Those of the scheduler, for tests.
+    void check_invariants() const { scheduler_.check_invariants(); }
     // Of each step.
     [[nodiscard]] const std::vector<base::Duration>& plan_times() const { return plan_times_; }
 

@@ -139,6 +139,7 @@ Outcome replay(const Lines& lines) {
         auto applied = replay.apply(*event);
         if (!applied) return {.error = applied.error().message};
         if (*applied) return {.difference = *applied};
+        replay.check_invariants();
     }
     return {.stats = replay.stats(), .num_steps = replay.plan_times().size()};
 }
