@@ -33,7 +33,7 @@ def ask(server, path, body):
 
 
 def prompt_of(server, num_tokens, number):
-    ids = server.post("/tokenize", {"prompt": f"{number} " + "The river runs past the old stone bridge. " * 400}).json()["tokens"]
+    ids = server.post("/tokenize", {"prompt": f"{number} " + "The river runs past the old stone bridge. " * 1000}).json()["tokens"]
     return ids[:num_tokens]
 
 
