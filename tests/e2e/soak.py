@@ -97,13 +97,25 @@ def wait_until_idle(server, seconds=60):
     return [f"KV usage {in_use} with no request"] if in_use > 0 else []
 
 
+def fill_kv_cache(server):
+    """Prompts until blocks are evicted, so that every page of the KV memory is resident before memory is looked at."""
+    number = 0
+    while gauge(server, "pagoda:prefix_cache_evicted_blocks_total") == 0:
+        number += 1
+        answer = server.post("/v1/completions", {"prompt": [number % 1000 + i for i in range(1000)], "max_tokens": 1})
+        if answer.status != 200 or number > 1000:
+            raise AssertionError(f"the KV cache is not full after {number} prompts: status {answer.status}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    with Server() as server:
+    # A small cache, so that sequences are preempted and blocks evicted all the time.
+    with Server("--max-model-len", "2048", "--kv-cache-memory", "96MiB") as server:
+        fill_kv_cache(server)
         begin = time.monotonic()
         clients = [Client(server, options.seed * 1000 + i, begin + options.seconds) for i in range(options.clients)]
         for client in clients:
