@@ -254,6 +254,8 @@ ExitCode bench_engine(const Arguments& arguments) {
         return bad_usage(base::invalid(fmt::format("--concurrency is {}, max_num_seqs {}", most,
                                                    settings->budget.max_num_seqs)));
     settings->scheduler.max_queue = std::max(settings->scheduler.max_queue, most);
+    // Prefill and decoding are measured apart: unless told, no prompt is cut for those that decode.
+    if (config->is_default("target_itl_ms")) settings->scheduler.target_itl = {};
     bench->step_tokens = settings->budget.max_num_batched_tokens;
     const auto prefix_bench = read_prefix_bench(arguments, *bench);
     if (!prefix_bench) return bad_usage(prefix_bench.error());

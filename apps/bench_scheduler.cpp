@@ -55,6 +55,10 @@ base::Result<SchedulerBench> read_bench(const Arguments& arguments) {
     if (!numbers.status()) return numbers.status().error();
     const auto rate = arguments.number("rate", 0, 0, 1e6);
     if (!rate) return rate.error();
+    constexpr double kLeastRate = 1e-3;
+    if (*rate > 0 && *rate < kLeastRate)
+        return base::invalid(
+            fmt::format("--rate must be 0 or at least {}, got {}", kLeastRate, *rate), "rate");
     load.rate = *rate;
     const auto policy = sched::parse_policy(arguments.value("policy").value_or("fair"));
     if (!policy) return policy.error();

@@ -152,7 +152,7 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      .fallback = "200",
      .uses = kModel,
      .help = "prompts are cut so that running streams wait no longer for a step (or four steps of "
-             "decoding alone, if that is more); 0: no limit",
+             "decoding alone, if that is more); 0: no limit, the default of bench engine",
      .least = 0,
      .most = 60000},
     {.name = "max_queue",

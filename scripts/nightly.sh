@@ -35,7 +35,7 @@ benches() {
     local status=0
     mkdir -p build/bench
     build/release/apps/pagoda bench roof --json >build/bench/roof.json || status=1
-    build/release/apps/pagoda bench kernels --types all --rows 1,2,4,8,16,32,64,128,512 --json >build/bench/kernels.json || status=1
+    build/release/apps/pagoda bench kernels --types all --rows 1,2,4,8,16,32,64,128,512 --repeat 3 --json >build/bench/kernels.json || status=1
     env -u PAGODA_MODEL build/release/apps/pagoda bench engine "$PAGODA_MODEL" --json >build/bench/engine.json || status=1
     return "$status"
 }

@@ -125,12 +125,23 @@ http::Filter key_filter(std::shared_ptr<const ApiKeys> keys) {
     };
 }
 
+// What proxies and browsers add to what they send. Not all do: behind a proxy, an admin key is
+// needed.
+constexpr std::string_view kSentOn[] = {"x-forwarded-for",
+                                        "x-forwarded-host",
+                                        "x-forwarded-proto",
+                                        "x-forwarded-port",
+                                        "x-real-ip",
+                                        "forwarded",
+                                        "via",
+                                        "origin"};
+
 http::Filter admin_filter(std::shared_ptr<const ApiKeys> key) {
     if (key != nullptr) return key_filter(std::move(key));
     return [](http::Request& request) -> std::optional<http::Response> {
-        const bool is_for_another = request.header("x-forwarded-for") != nullptr ||
-                                    request.header("forwarded") != nullptr ||
-                                    request.header("origin") != nullptr;
+        const bool is_for_another =
+            std::any_of(std::begin(kSentOn), std::end(kSentOn),
+                        [&](std::string_view name) { return request.header(name) != nullptr; });
         if (request.is_loopback && !is_for_another) return std::nullopt;
         return http::error_response(
             {.status = 403,

@@ -145,7 +145,8 @@ TEST(AdminFilter, WithoutAKeyIsForProgramsOnThisMachine) {
     http::Request remote{.is_loopback = false};
     ASSERT_TRUE(filter(remote));
     EXPECT_EQ(filter(remote)->status, 403);
-    for (const char* name : {"X-Forwarded-For", "Forwarded", "Origin"}) {
+    for (const char* name :
+         {"X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP", "Forwarded", "Via", "Origin"}) {
         http::Request forwarded{.headers = {{name, "somebody"}}, .is_loopback = true};
         ASSERT_TRUE(filter(forwarded)) << name;
         EXPECT_EQ(filter(forwarded)->status, 403);
