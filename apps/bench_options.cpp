@@ -20,6 +20,19 @@ base::Result<std::vector<std::int64_t>> integer_list(const Arguments& arguments,
     return values;
 }
 
+std::int64_t Numbers::integer(std::string_view option, std::int64_t fallback, std::int64_t least,
+                              std::int64_t most) {
+    const auto value = arguments_.integer(option, fallback, least, most);
+    if (!value && status_.ok()) status_ = value.error();
+    return value ? *value : fallback;
+}
+
+double Numbers::number(std::string_view option, double fallback, double least, double most) {
+    const auto value = arguments_.number(option, fallback, least, most);
+    if (!value && status_.ok()) status_ = value.error();
+    return value ? *value : fallback;
+}
+
 double median(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     const std::size_t middle = values.size() / 2;

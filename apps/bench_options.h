@@ -17,6 +17,21 @@ namespace pagoda::apps {
                                                                    std::int64_t least,
                                                                    std::int64_t most);
 
+// Options as numbers, many in a row: the first error stays, and what was not a number is the
+// fallback.
+class Numbers final {
+  public:
+    explicit Numbers(const Arguments& arguments) : arguments_(arguments) {}
+    std::int64_t integer(std::string_view option, std::int64_t fallback, std::int64_t least,
+                         std::int64_t most);
+    double number(std::string_view option, double fallback, double least, double most);
+    [[nodiscard]] const base::Status& status() const { return status_; }
+
+  private:
+    const Arguments& arguments_;  // outlives this
+    base::Status status_;
+};
+
 // REQUIRES: not empty.
 [[nodiscard]] double median(std::vector<double> values);
 

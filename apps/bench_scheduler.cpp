@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "base/json.h"
+#include "bench_options.h"
 #include "commands.h"
 #include "scheduler_load.h"
 
@@ -19,23 +20,6 @@ using std::chrono::duration;
 struct SchedulerBench {
     sched::SchedulerConfig config;
     SchedulerLoad load;
-};
-
-// An option's number, or the error that came first.
-class Numbers {
-  public:
-    explicit Numbers(const Arguments& arguments) : arguments_(arguments) {}
-    std::int64_t integer(std::string_view option, std::int64_t fallback, std::int64_t least,
-                         std::int64_t most) {
-        const auto value = arguments_.integer(option, fallback, least, most);
-        if (!value && status_.ok()) status_ = value.error();
-        return value ? *value : fallback;
-    }
-    [[nodiscard]] const base::Status& status() const { return status_; }
-
-  private:
-    const Arguments& arguments_;
-    base::Status status_;
 };
 
 base::Result<SchedulerBench> read_bench(const Arguments& arguments) {
@@ -52,14 +36,12 @@ base::Result<SchedulerBench> read_bench(const Arguments& arguments) {
     config.max_num_seqs = numbers.integer("running", 256, 1, 4096);
     config.max_num_batched_tokens = numbers.integer("step-tokens", 2048, 1, 65536);
     config.groups = {{.num_blocks = numbers.integer("blocks", 16'384, 1, 4 * kMillion)}};
+    load.rate = numbers.number("rate", 0, 0, 1e6);
     if (!numbers.status()) return numbers.status().error();
-    const auto rate = arguments.number("rate", 0, 0, 1e6);
-    if (!rate) return rate.error();
     constexpr double kLeastRate = 1e-3;
-    if (*rate > 0 && *rate < kLeastRate)
+    if (load.rate > 0 && load.rate < kLeastRate)
         return base::invalid(
-            fmt::format("--rate must be 0 or at least {}, got {}", kLeastRate, *rate), "rate");
-    load.rate = *rate;
+            fmt::format("--rate must be 0 or at least {}, got {}", kLeastRate, load.rate), "rate");
     const auto policy = sched::parse_policy(arguments.value("policy").value_or("fair"));
     if (!policy) return policy.error();
     config.policy = *policy;

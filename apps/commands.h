@@ -11,6 +11,7 @@ namespace pagoda::apps {
 [[nodiscard]] CommandSpec bench_kernels_command();
 [[nodiscard]] CommandSpec bench_roof_command();
 [[nodiscard]] CommandSpec bench_scheduler_command();
+[[nodiscard]] CommandSpec bench_serve_command();
 [[nodiscard]] CommandSpec tokenize_command();
 [[nodiscard]] CommandSpec detokenize_command();
 [[nodiscard]] CommandSpec template_command();

@@ -19,7 +19,8 @@ int main(int argc, char** argv) {
                                  apps::inspect_command(),         apps::kernels_command(),
                                  apps::bench_roof_command(),      apps::version_command(),
                                  apps::bench_engine_command(),    apps::bench_kernels_command(),
-                                 apps::bench_scheduler_command(), apps::replay_command()};
+                                 apps::bench_scheduler_command(), apps::bench_serve_command(),
+                                 apps::replay_command()};
     const apps::ParsedCommand parsed = apps::parse_command_line(argc, argv, commands);
     const apps::ExitCode status =
         parsed.command == nullptr ? parsed.status : parsed.command->run(parsed.arguments);
